@@ -81,7 +81,7 @@ func (p *BindResp) ParseBody(b []byte) error {
 		return nil
 	}
 	r := reader{rest: b}
-	p.SystemID = string(r.cstring("system_id"))
+	p.SystemID = string(r.lastCString())
 	p.TLVs = r.tlvs(p.TLVs)
 	return r.err()
 }

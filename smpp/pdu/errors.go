@@ -2,8 +2,8 @@ package pdu
 
 import "fmt"
 
-// FieldError reports a field that Append refuses to write. It carries lengths
-// only: contents are message texts, phone numbers and passwords.
+// FieldError reports a field whose value is refused, by Append in most cases. It
+// carries lengths only: contents are message texts, phone numbers and passwords.
 type FieldError struct {
 	Field  string // name in the specification, such as "source_addr"
 	Length int    // octets (or elements, for lists) in the value given
@@ -36,3 +36,14 @@ type UnknownCommandError struct {
 
 // Error names the command id.
 func (e *UnknownCommandError) Error() string { return "pdu: unknown command " + e.ID.String() }
+
+// TimeError reports a number of seconds that an SMPP time cannot express.
+type TimeError struct {
+	Seconds  int64 // the value given
+	Min, Max int64 // the range, in seconds
+}
+
+// Error names the value and the range.
+func (e *TimeError) Error() string {
+	return fmt.Sprintf("pdu: a time of %d s is not between %d and %d s", e.Seconds, e.Min, e.Max)
+}

@@ -74,6 +74,27 @@ func (r *reader) cstring(field string) []byte {
 	return v
 }
 
+// lastCString takes message_id or system_id where it ends the mandatory part of
+// a response. A peer that leaves the NUL out there loses nothing, because
+// command_length bounds the string, and the message was answered all the same.
+func (r *reader) lastCString() []byte {
+	n := bytes.IndexByte(r.rest, 0)
+	if n < 0 {
+		v := r.rest
+		r.rest = nil
+		return v
+	}
+	v := r.rest[:n:n]
+	r.rest = r.rest[n+1:]
+	return v
+}
+
+// shortMessage takes sm_length and short_message.
+func (r *reader) shortMessage() []byte {
+	n := r.octet("sm_length")
+	return r.octets("short_message", int(n))
+}
+
 // writer puts fields behind a buffer. The first field that breaks its limit is
 // noted, and the buffer is not to be used then.
 type writer struct {

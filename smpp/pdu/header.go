@@ -12,8 +12,8 @@ const (
 
 	// DefaultMaxLen is the longest PDU Append writes, header included, and the
 	// limit a reader should apply before it makes room for a body. The
-	// specification names no limit; 64 KiB holds a message_payload of 64,000
-	// octets, which is the longest one SMPP 5.0 section 4.8.4.36 allows.
+	// specification names no limit; 64 KiB is far above the longest message a
+	// centre takes, and far below what a wrong length can ask for.
 	DefaultMaxLen = 64 << 10
 
 	// MaxSequence is the highest sequence number. The range is 1 to

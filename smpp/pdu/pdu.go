@@ -13,7 +13,8 @@ type Body interface {
 	// returns dst as it was.
 	AppendBody(dst []byte) ([]byte, error)
 	// ParseBody reads the body from b, which holds nothing else, and sets all
-	// fields. On error, a *TruncatedError, the fields are not to be used.
+	// fields but Command. On error, a *TruncatedError or, for a value that hides
+	// where the next field starts, a *FieldError, they are not to be used.
 	ParseBody(b []byte) error
 }
 
@@ -77,6 +78,30 @@ func NewBody(id CommandID) Body {
 		return new(DeliverSM)
 	case IDDeliverSMResp:
 		return new(DeliverSMResp)
+	case IDDataSM:
+		return new(DataSM)
+	case IDDataSMResp:
+		return new(DataSMResp)
+	case IDSubmitMulti:
+		return new(SubmitMulti)
+	case IDSubmitMultiResp:
+		return new(SubmitMultiResp)
+	case IDQuerySM:
+		return new(QuerySM)
+	case IDQuerySMResp:
+		return new(QuerySMResp)
+	case IDCancelSM:
+		return new(CancelSM)
+	case IDCancelSMResp:
+		return new(CancelSMResp)
+	case IDReplaceSM:
+		return new(ReplaceSM)
+	case IDReplaceSMResp:
+		return new(ReplaceSMResp)
+	case IDOutbind:
+		return new(Outbind)
+	case IDAlertNotification:
+		return new(AlertNotification)
 	case IDEnquireLink:
 		return new(EnquireLink)
 	case IDEnquireLinkResp:

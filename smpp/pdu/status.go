@@ -3,13 +3,15 @@ package pdu
 import "fmt"
 
 // Status is a command_status (SMPP 3.4 section 5.1.3, SMPP 5.0 section 4.7.6).
+// Requests carry StatusOK. 0x0400 to 0x04FF are for vendors; this package passes
+// every value on as it is.
 type Status uint32
 
 // The statuses of SMPP 3.4 and 5.0.
 const (
 	StatusOK              Status = 0x00 // ESME_ROK: request accepted
 	StatusInvMsgLen       Status = 0x01 // ESME_RINVMSGLEN: text too long or of a length the centre will not take
-	StatusInvCmdLen       Status = 0x02 // ESME_RINVCMDLEN: pDU length field does not fit the PDU
+	StatusInvCmdLen       Status = 0x02 // ESME_RINVCMDLEN: PDU length field does not fit the PDU
 	StatusInvCmdID        Status = 0x03 // ESME_RINVCMDID: operation not known or not allowed here
 	StatusInvBndSts       Status = 0x04 // ESME_RINVBNDSTS: operation not valid in present session state
 	StatusAlreadyBound    Status = 0x05 // ESME_RALYBND: session limit reached or session already bound

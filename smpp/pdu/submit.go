@@ -53,8 +53,7 @@ func (p *SubmitSM) ParseBody(b []byte) error {
 	p.ReplaceIfPresent = r.octet("replace_if_present_flag")
 	p.DataCoding = r.octet("data_coding")
 	p.DefaultMsgID = r.octet("sm_default_msg_id")
-	n := r.octet("sm_length")
-	p.ShortMessage = r.octets("short_message", int(n))
+	p.ShortMessage = r.shortMessage()
 	p.TLVs = r.tlvs(p.TLVs)
 	return r.err()
 }
@@ -80,15 +79,16 @@ func (p *SubmitSMResp) AppendBody(dst []byte) ([]byte, error) {
 	return w.done(dst)
 }
 
-// ParseBody reads the body; an empty one sets HeaderOnly. All slices alias b,
-// and the room of TLVs is reused.
+// ParseBody reads the body; an empty one sets HeaderOnly, and a message_id
+// without its NUL is taken to the end. All slices alias b, and the room of TLVs
+// is reused.
 func (p *SubmitSMResp) ParseBody(b []byte) error {
 	if p.HeaderOnly = len(b) == 0; p.HeaderOnly {
 		p.MessageID, p.TLVs = nil, p.TLVs[:0]
 		return nil
 	}
 	r := reader{rest: b}
-	p.MessageID = r.cstring("message_id")
+	p.MessageID = r.lastCString()
 	p.TLVs = r.tlvs(p.TLVs)
 	return r.err()
 }

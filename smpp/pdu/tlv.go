@@ -54,10 +54,43 @@ func (t TLVs) Uint32(tag Tag) (uint32, bool) {
 	return 0, false
 }
 
+// CString returns the value of the first TLV with the given tag without the NUL
+// that ends a C-octet string, which some peers leave out.
+func (t TLVs) CString(tag Tag) ([]byte, bool) {
+	v, ok := t.Get(tag)
+	if n := len(v); n > 0 && v[n-1] == 0 {
+		v = v[:n-1]
+	}
+	return v, ok
+}
+
+// Uint8TLV returns a TLV whose value is one octet.
+func Uint8TLV(tag Tag, v uint8) TLV { return TLV{Tag: tag, Value: []byte{v}} }
+
+// Uint16TLV returns a TLV whose value is an integer of two octets.
+func Uint16TLV(tag Tag, v uint16) TLV {
+	return TLV{Tag: tag, Value: binary.BigEndian.AppendUint16(nil, v)}
+}
+
+// Uint32TLV returns a TLV whose value is an integer of four octets.
+func Uint32TLV(tag Tag, v uint32) TLV {
+	return TLV{Tag: tag, Value: binary.BigEndian.AppendUint32(nil, v)}
+}
+
+// CStringTLV returns a TLV whose value is s and a NUL.
+func CStringTLV(tag Tag, s string) TLV { return TLV{Tag: tag, Value: append([]byte(s), 0)} }
+
+// tlvs writes the list. An integer of the wrong width is refused: the peer would
+// read another value, or answer with StatusInvTLVLen. Other lengths are left to
+// the caller, since centres differ in what they take.
 func (w *writer) tlvs(t TLVs) {
 	for i := range t {
 		if len(t[i].Value) > maxTLVLen {
 			w.fail(t[i].Tag.String(), len(t[i].Value), maxTLVLen, "")
+			return
+		}
+		if kind := t[i].Tag.Kind(); kind.width() != 0 && kind.width() != len(t[i].Value) {
+			w.fail(t[i].Tag.String(), len(t[i].Value), kind.width(), "is not a "+kind.String())
 			return
 		}
 		w.b = binary.BigEndian.AppendUint16(w.b, uint16(t[i].Tag))

@@ -51,6 +51,30 @@ func (*UnbindResp) AppendBody(dst []byte) ([]byte, error) { return dst, nil }
 // ParseBody ignores b.
 func (*UnbindResp) ParseBody([]byte) error { return nil }
 
+// CancelSMResp is cancel_sm_resp (SMPP 3.4 section 4.9.2).
+type CancelSMResp struct{}
+
+// CommandID returns IDCancelSMResp.
+func (*CancelSMResp) CommandID() CommandID { return IDCancelSMResp }
+
+// AppendBody returns dst.
+func (*CancelSMResp) AppendBody(dst []byte) ([]byte, error) { return dst, nil }
+
+// ParseBody ignores b.
+func (*CancelSMResp) ParseBody([]byte) error { return nil }
+
+// ReplaceSMResp is replace_sm_resp (SMPP 3.4 section 4.10.2).
+type ReplaceSMResp struct{}
+
+// CommandID returns IDReplaceSMResp.
+func (*ReplaceSMResp) CommandID() CommandID { return IDReplaceSMResp }
+
+// AppendBody returns dst.
+func (*ReplaceSMResp) AppendBody(dst []byte) ([]byte, error) { return dst, nil }
+
+// ParseBody ignores b.
+func (*ReplaceSMResp) ParseBody([]byte) error { return nil }
+
 // GenericNack is generic_nack: the answer to a PDU that could not be read or is
 // not known (SMPP 3.4 section 4.3.1).
 type GenericNack struct{}
