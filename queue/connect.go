@@ -1,0 +1,157 @@
+package queue
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ConnectConfig says how to reach NATS.
+type ConnectConfig struct {
+	// URL is one address or several, separated by commas.
+	URL string
+	// Name is shown by the server for this connection.
+	Name string
+	// Prefix is the first part of every subject and stream name; "sms" by
+	// default.
+	Prefix string
+	// CredentialsFile, User with Password, or NKeyFile identify the gateway.
+	CredentialsFile string
+	User, Password  string
+	NKeyFile        string
+	// TLS is used when it is not nil.
+	TLS *tls.Config
+	// Logger gets the changes of the connection; nil discards them.
+	Logger *slog.Logger
+}
+
+// Client is one connection to NATS and what the package knows about it. It is
+// safe for concurrent use.
+type Client struct {
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	logger *slog.Logger
+	names  atomic.Pointer[names]
+
+	mu        sync.Mutex
+	listeners map[int]func(connected bool)
+	nextID    int
+	receipts  receiptCache
+}
+
+// Connect opens the connection and waits until it stands or ctx ends. Once it
+// stands it is kept for ever: a lost server is redialled without limit.
+func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
+	n, err := newNames(cfg.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	logger := cfg.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{logger: logger, listeners: make(map[int]func(bool)), receipts: newReceiptCache()}
+	c.names.Store(n)
+	options, err := c.options(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	url := cfg.URL
+	if url == "" {
+		url = nats.DefaultURL
+	}
+	if c.nc, err = nats.Connect(url, options...); err != nil {
+		return nil, fmt.Errorf("connecting to NATS: %w", err)
+	}
+	if c.js, err = jetstream.New(c.nc); err != nil {
+		c.nc.Close()
+		return nil, fmt.Errorf("JetStream client: %w", err)
+	}
+	return c, nil
+}
+
+// Conn is the connection, for what is not this package's business.
+func (c *Client) Conn() *nats.Conn { return c.nc }
+
+// Close closes the connection. Close the intakes and the journal first.
+func (c *Client) Close() { c.nc.Close() }
+
+func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option, error) {
+	options := []nats.Option{
+		nats.Name(cfg.Name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(250 * time.Millisecond),
+		// What cannot be written now is not kept by the connection: the journal
+		// decides what is written again.
+		nats.ReconnectBufSize(-1),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.connectionChanged(false, err) }),
+		nats.ReconnectHandler(func(*nats.Conn) { c.connectionChanged(true, nil) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			c.logger.Warn("nats error", "error", err)
+		}),
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return nil, fmt.Errorf("connecting to NATS: %w", context.DeadlineExceeded)
+		}
+		options = append(options, nats.Timeout(left))
+	}
+	if cfg.CredentialsFile != "" {
+		options = append(options, nats.UserCredentials(cfg.CredentialsFile))
+	}
+	if cfg.User != "" {
+		options = append(options, nats.UserInfo(cfg.User, cfg.Password))
+	}
+	if cfg.NKeyFile != "" {
+		nkey, err := nats.NkeyOptionFromSeed(cfg.NKeyFile)
+		if err != nil {
+			return nil, errors.New("nkey_file: no NKey seed could be read from it")
+		}
+		options = append(options, nkey)
+	}
+	if cfg.TLS != nil {
+		options = append(options, nats.Secure(cfg.TLS))
+	}
+	return options, nil
+}
+
+// onConnection calls f whenever the connection is lost or stands again, until
+// the returned function is called.
+func (c *Client) onConnection(f func(connected bool)) (remove func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := c.nextID
+	c.nextID++
+	c.listeners[id] = f
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.listeners, id)
+	}
+}
+
+func (c *Client) connectionChanged(connected bool, err error) {
+	if connected {
+		c.logger.Info("nats connection stands again")
+	} else {
+		c.logger.Warn("nats connection lost", "error", err)
+	}
+	c.mu.Lock()
+	called := make([]func(bool), 0, len(c.listeners))
+	for _, f := range c.listeners {
+		called = append(called, f)
+	}
+	c.mu.Unlock()
+	for _, f := range called {
+		f(connected)
+	}
+}

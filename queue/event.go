@@ -1,0 +1,164 @@
+package queue
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"time"
+)
+
+// EventType is what happened to a message.
+type EventType string
+
+// The types of events. Submitted, failed, deferred, expired and cancelled are
+// the finals of a submission: each message has exactly one of them.
+const (
+	EventSubmitted         EventType = "submitted"
+	EventFailed            EventType = "failed"
+	EventDeferred          EventType = "deferred"
+	EventExpired           EventType = "expired"
+	EventCancelled         EventType = "cancelled"
+	EventThrottled         EventType = "throttled"
+	EventRetry             EventType = "retry"
+	EventUnknownOutcome    EventType = "unknown_outcome"
+	EventReceipt           EventType = "receipt"
+	EventLateResponse      EventType = "late_response"
+	EventDuplicateAccepted EventType = "duplicate_accepted"
+	EventReplayed          EventType = "replayed"
+)
+
+// EventTypes lists every type, finals first.
+func EventTypes() []EventType {
+	return []EventType{
+		EventSubmitted, EventFailed, EventDeferred, EventExpired, EventCancelled,
+		EventThrottled, EventRetry, EventUnknownOutcome,
+		EventReceipt, EventLateResponse, EventDuplicateAccepted, EventReplayed,
+	}
+}
+
+// Final reports whether the type ends a submission.
+func (t EventType) Final() bool {
+	switch t {
+	case EventSubmitted, EventFailed, EventDeferred, EventExpired, EventCancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// outcome reports whether the type tells what became of one delivery of a
+// message: a final, or the answer after which it waits.
+func (t EventType) outcome() bool {
+	switch t {
+	case EventThrottled, EventRetry, EventUnknownOutcome:
+		return true
+	default:
+		return t.Final()
+	}
+}
+
+// Event is one entry of the journal. It never holds a text or an address.
+// Durations are in milliseconds, times in UTC.
+type Event struct {
+	V       int       `json:"v"`
+	Seq     uint64    `json:"seq,omitempty"`
+	ID      string    `json:"id,omitempty"`
+	EventID string    `json:"event_id"`
+	Type    EventType `json:"type"`
+	At      time.Time `json:"at"`
+	// Delivery is how many times the queue had handed the message out, this time
+	// included.
+	Delivery int    `json:"delivery,omitempty"`
+	Route    string `json:"route,omitempty"`
+	Class    string `json:"class,omitempty"`
+	Tenant   string `json:"tenant,omitempty"`
+	Account  string `json:"account,omitempty"`
+	Bind     string `json:"bind,omitempty"`
+
+	Attempt          int `json:"attempt,omitempty"`
+	Throttles        int `json:"throttles,omitempty"`
+	Segments         int `json:"segments,omitempty"`
+	SegmentsAccepted int `json:"segments_accepted,omitempty"`
+
+	// CommandStatus is the answer's number, nil when there was no answer.
+	CommandStatus *uint32 `json:"command_status,omitempty"`
+	StatusName    string  `json:"status_name,omitempty"`
+	// Verdict is the class of the answer: ok, throttle, retry, terminal, config
+	// or unknown.
+	Verdict string `json:"verdict,omitempty"`
+	// Reason is one word of a closed list.
+	Reason string `json:"reason,omitempty"`
+	// Detail says more for people, such as the field and fault of a malformed
+	// message.
+	Detail string `json:"detail,omitempty"`
+
+	DelayMillis       int64     `json:"delay_ms,omitempty"`
+	NextAttemptAt     time.Time `json:"next_attempt_at,omitzero"`
+	QueueAgeMillis    int64     `json:"queue_age_ms,omitempty"`
+	Deadline          time.Time `json:"deadline,omitzero"`
+	MissedByMillis    int64     `json:"missed_by_ms,omitempty"`
+	MessageIDs        []string  `json:"message_ids,omitempty"`
+	PossibleDuplicate bool      `json:"possible_duplicate,omitempty"`
+	ReplayOf          uint64    `json:"replay_of,omitempty"`
+	Receipt           *Receipt  `json:"receipt,omitempty"`
+
+	Meta        map[string]string `json:"meta,omitempty"`
+	TraceParent string            `json:"traceparent,omitempty"`
+	TraceState  string            `json:"tracestate,omitempty"`
+
+	// State is what the gateway goes on with after a redelivery; only outcomes
+	// that are not final have it.
+	State *State `json:"state,omitempty"`
+}
+
+// Receipt is what a delivery receipt said about one segment.
+type Receipt struct {
+	MessageID string    `json:"message_id"`
+	State     string    `json:"state"`
+	Final     bool      `json:"final,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Segment   int       `json:"segment,omitempty"`
+	DoneAt    time.Time `json:"done_at,omitzero"`
+}
+
+const (
+	eventVersion = 1
+	eventBuckets = 1 << 12
+	noRoute      = "none"
+)
+
+// Bucket is the last part of the subject of every event of a delivery id: three
+// hexadecimal digits. It keeps the number of subjects bounded, and the trail of
+// one message in one place.
+func Bucket(id string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // a hash never fails
+	sum := h.Sum32()
+	return fmt.Sprintf("%03x", (sum^sum>>12^sum>>24)%eventBuckets)
+}
+
+// Subject is where the event is published: <prefix>.evt.<route>.<type>.<bucket>.
+// An event about no known message has the route "none".
+func (e *Event) Subject(prefix string) string {
+	route := e.Route
+	if route == "" {
+		route = noRoute
+	}
+	return prefix + ".evt." + route + "." + string(e.Type) + "." + Bucket(e.ID)
+}
+
+// eventID names one event of one delivery, for readers that drop repeats.
+func eventID(seq uint64, delivery int, t EventType) string {
+	return strconv.FormatUint(seq, 10) + "." + strconv.Itoa(delivery) + "." + string(t)
+}
+
+// complete fills in what follows from the rest.
+func (e *Event) complete(now time.Time) {
+	e.V = eventVersion
+	if e.At.IsZero() {
+		e.At = now.UTC()
+	}
+	if e.EventID == "" {
+		e.EventID = eventID(e.Seq, e.Delivery, e.Type)
+	}
+}
