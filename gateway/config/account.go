@@ -1,0 +1,144 @@
+package config
+
+import "time"
+
+// Account is one system_id at one SMSC. Only address, system_id and password
+// are required.
+type Account struct {
+	// Address of the SMSC as host:port. This version takes exactly one.
+	Address []string `yaml:"address"`
+	// TLS to the SMSC.
+	TLS TLS `yaml:"tls"`
+	// Name to bind with, at most 15 octets.
+	SystemID string `yaml:"system_id"`
+	// Password to bind with, at most 8 octets: {env: NAME}, {file: PATH}, or a literal, which is accepted with a warning.
+	Password Secret `yaml:"password"`
+	// Kind of system, at most 12 octets, as the SMSC asks for it. Default empty.
+	SystemType string `yaml:"system_type"`
+	// How to bind: transceiver. The pair transmitter+receiver is not served by this version. Default transceiver.
+	Bind BindMode `yaml:"bind"`
+	// Sessions of this instance. This version holds 1. Default 1.
+	Binds int `yaml:"binds"`
+	// Sessions across all instances. This version holds 1. Default: binds.
+	MaxBinds int `yaml:"max_binds"`
+	// Named status profile of the SMSC's vendor; sluice codes lists the result. Default none.
+	Profile string `yaml:"profile"`
+	// What a command_status means at this SMSC, by number: "0x45" for submit_sm_resp, "bind:0x0D" for bind responses, "nack:0x03" for generic_nack.
+	Statuses map[string]Status `yaml:"statuses"`
+	// SMPP version to announce, 3.4 or 5.0. Default 3.4.
+	InterfaceVersion Version `yaml:"interface_version"`
+	// Type of number of address_range, 0 to 255. Default 0.
+	AddrTON uint8 `yaml:"addr_ton"`
+	// Numbering plan of address_range, 0 to 255. Default 0.
+	AddrNPI uint8 `yaml:"addr_npi"`
+	// Addresses served by this bind, at most 40 octets, as the SMSC asks for it. Default empty.
+	AddressRange string `yaml:"address_range"`
+	// How the time that is left to a message is told to the SMSC.
+	Validity Validity `yaml:"validity"`
+	// Refusals that are not about the pace.
+	Noise Noise `yaml:"noise"`
+	// Carry user_message_reference on every submit_sm. Default true.
+	Mark bool `yaml:"mark"`
+	// What 0x14, message queue full, speaks about: account or destination. Default account.
+	QueueFull QueueFull `yaml:"queue_full"`
+	// The pace of submits.
+	Rate Rate `yaml:"rate"`
+	// How far submits may run ahead of their answers.
+	Window Window `yaml:"window"`
+	// How long a submit_sm waits for its response before its outcome is unknown, 1s to 10m. Default 30s.
+	ResponseTimeout time.Duration `yaml:"response_timeout"`
+	// Probing of an idle bind.
+	EnquireLink EnquireLink `yaml:"enquire_link"`
+	// What to do when no answer came to a submit.
+	Unknown Unknown `yaml:"unknown"`
+	// Encoding of texts.
+	Text Text `yaml:"text"`
+	// How message ids of responses and receipts are compared.
+	Receipts Receipts `yaml:"receipts"`
+}
+
+// TLS configures TLS 1.2 or later to the SMSC.
+type TLS struct {
+	// Use TLS. Default false.
+	Enabled bool `yaml:"enabled"`
+	// PEM file of the certificate authorities that may sign the SMSC's certificate. Default: the system's.
+	CA string `yaml:"ca"`
+	// PEM file of a client certificate; needs key.
+	Cert string `yaml:"cert"`
+	// PEM file of the private key of cert.
+	Key string `yaml:"key"`
+	// Name in the SMSC's certificate. Default: the host of address.
+	ServerName string `yaml:"server_name"`
+}
+
+// Validity configures validity_period of submit_sm.
+type Validity struct {
+	// relative, absolute or off. Default relative.
+	Form ValidityForm `yaml:"form"`
+	// Shortest period to send; a message with less left still expires here on time. Default 60s.
+	Min time.Duration `yaml:"min"`
+}
+
+// Noise bounds the refusals that the controller may learn to ignore because
+// they do not follow the pace.
+type Noise struct {
+	// Largest share of refusals that may be ignored after a test: at most 6%, or 12% where exclusive. 0 turns the tests off. Default 6%.
+	Max Percent `yaml:"max"`
+	// Nobody else sends through this system_id, so refusals can only be about us. Default false.
+	Exclusive bool `yaml:"exclusive"`
+	// Share of refusals to ignore from the start, without a test. Default 0.
+	Ignore Percent `yaml:"ignore"`
+}
+
+// Rate configures the pace of an account.
+type Rate struct {
+	// Contracted submit_sm a second, a hard cap. Default 0: the ceiling is learned.
+	Declared float64 `yaml:"declared"`
+	// Share of submits that may be spent on finding out whether the SMSC would take more, 0 to 5%. Default 0.2%.
+	ProbeBudget Percent `yaml:"probe_budget"`
+}
+
+// Window caps the submits without an answer.
+type Window struct {
+	// Most submits without an answer, 1 to 10000. Default 0: no cap but the learned one.
+	Max int `yaml:"max"`
+}
+
+// EnquireLink configures the probes of an idle bind.
+type EnquireLink struct {
+	// Silence after which enquire_link is sent, 1s to 10m. Default 30s.
+	Interval time.Duration `yaml:"interval"`
+	// Wait for its answer before the bind is replaced, 1s to 5m. Default 10s.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// Unknown configures what follows a submit that got no answer.
+type Unknown struct {
+	// retry: send again, marked possible_duplicate; hold: set it aside for a person. Default retry.
+	Policy UnknownPolicy `yaml:"policy"`
+	// Resends of one message after no answer, 0 to 10; then it is deferred. Default 1.
+	Max int `yaml:"max"`
+	// Wait before a resend. Default: the larger of 60s and two response timeouts.
+	After time.Duration `yaml:"after"`
+}
+
+// Text configures the encoding of texts.
+type Text struct {
+	// What data_coding 0 means at this SMSC: gsm7, gsm7-packed, latin1 or ascii. Default gsm7.
+	DefaultAlphabet Alphabet `yaml:"default_alphabet"`
+	// How a long text is split: udh8, udh16, sar or payload. This version sends messages of one segment only. Default udh8.
+	Long LongText `yaml:"long"`
+	// Replace characters that the alphabet lacks. Default false.
+	Transliterate bool `yaml:"transliterate"`
+	// Tag of a vendor TLV, 0x1400 to 0x3FFF, that carries the delivery id. Default none.
+	IDTLV string `yaml:"id_tlv"`
+}
+
+// Receipts configures how a receipt's message id is matched with the one of
+// the submit_sm_resp.
+type Receipts struct {
+	// Form of message_id in submit_sm_resp: opaque, hex or decimal. Default opaque: as it is.
+	ResponseID IDForm `yaml:"response_id"`
+	// Form of the id in receipts: opaque, hex or decimal. Default opaque: as it is.
+	ReceiptID IDForm `yaml:"receipt_id"`
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Load reads the configuration in the file at path: it decodes strictly,
+// applies overrides from the environment (SLUICE_ACCOUNTS_ACME_PASSWORD is
+// accounts.acme.password), fills in defaults, looks up secrets and validates.
+// The error joins every fault, one [*Fault] each.
+func Load(path string) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("find the directory of the configuration: %w", err)
+	}
+	return load(path, dir, data, os.Environ())
+}
+
+func load(path, dir string, data []byte, environ []string) (*Config, error) {
+	env := variables(environ)
+	c, faults := decode(path, data)
+	faults = append(faults, c.override(env)...)
+	c.complete()
+	faults = append(faults, c.resolve(dir, env)...)
+	faults = append(faults, c.validate()...)
+	if err := joined(faults); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func variables(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// resolve looks up the secrets and makes the paths of files relative to the
+// directory of the configuration.
+func (c *Config) resolve(dir string, env map[string]string) []error {
+	r := resolver{c: c, dir: dir, env: env}
+	r.secret("nats.credentials.password", &c.NATS.Credentials.Password)
+	r.file("nats.credentials.file", &c.NATS.Credentials.File)
+	r.file("nats.credentials.nkey", &c.NATS.Credentials.NKey)
+	r.file("nats.credentials.tls.ca", &c.NATS.Credentials.TLS.CA)
+	r.file("nats.credentials.tls.cert", &c.NATS.Credentials.TLS.Cert)
+	r.file("nats.credentials.tls.key", &c.NATS.Credentials.TLS.Key)
+	r.absolute(&c.NATS.Embedded.Dir)
+	for name, a := range sorted(c.Accounts) {
+		at := "accounts." + name
+		r.secret(at+".password", &a.Password)
+		r.file(at+".tls.ca", &a.TLS.CA)
+		r.file(at+".tls.cert", &a.TLS.Cert)
+		r.file(at+".tls.key", &a.TLS.Key)
+	}
+	return r.faults
+}
+
+type resolver struct {
+	c      *Config
+	dir    string
+	env    map[string]string
+	faults []error
+}
+
+func (r *resolver) fault(path, value, problem, remedy string) {
+	r.faults = append(r.faults, r.c.fault(path, value, problem, remedy))
+	r.c.origin.said[path] = true
+}
+
+func (r *resolver) absolute(path *string) {
+	if *path != "" && !filepath.IsAbs(*path) {
+		*path = filepath.Join(r.dir, *path)
+	}
+}
+
+// file checks that a named file can be opened.
+func (r *resolver) file(at string, path *string) {
+	if *path == "" {
+		return
+	}
+	r.absolute(path)
+	f, err := os.Open(*path)
+	if err != nil {
+		r.fault(at, *path, "cannot be opened: "+cause(err), "name a readable file")
+		return
+	}
+	f.Close()
+}
+
+func (r *resolver) secret(at string, s *Secret) {
+	switch {
+	case s.Env != "" && s.File != "":
+		r.fault(at, "", "names both env and file", "keep one")
+	case s.Env != "":
+		value, ok := r.env[s.Env]
+		if !ok || value == "" {
+			r.fault(at+".env", s.Env, "is not set in the environment", "set it, or use {file: PATH}")
+			r.c.origin.said[at] = true
+			return
+		}
+		s.value = value
+	case s.File != "":
+		path := s.File
+		r.absolute(&path)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			r.fault(at+".file", path, "cannot be read: "+cause(err), "name a readable file that holds the secret")
+			r.c.origin.said[at] = true
+			return
+		}
+		s.value = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	}
+}
+
+// cause is the reason without the path, which the fault already names.
+func cause(err error) string {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

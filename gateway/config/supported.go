@@ -1,0 +1,46 @@
+package config
+
+import "strconv"
+
+// unsupported rejects what the configuration can say and this version cannot
+// do, so that no setting is silently ignored.
+func (v *validator) unsupported() {
+	const only = "this version serves "
+	for name, a := range sorted(v.c.Accounts) {
+		at := "accounts." + name
+		if len(a.Address) > 1 {
+			v.add(at+".address", "", "names several addresses", only+"one address; keep the first to try")
+		}
+		if a.Bind == TransmitterReceiver {
+			v.add(at+".bind", string(a.Bind), "is not served yet", only+"transceiver")
+		}
+		if a.Binds > 1 {
+			v.add(at+".binds", strconv.Itoa(a.Binds), "is not served yet", only+"one bind for each account; use 1")
+		}
+		if a.MaxBinds > 1 && a.Binds <= 1 {
+			v.add(at+".max_binds", strconv.Itoa(a.MaxBinds), "is not served yet", only+"one bind for each account; use 1, and one instance")
+		}
+		if a.QueueFull == QueueFullDestination {
+			v.add(at+".queue_full", string(a.QueueFull), "is not served yet", only+"account")
+		}
+		if a.Text.Long != LongUDH8 {
+			v.add(at+".text.long", string(a.Text.Long), "is not served yet", "this version sends messages of one segment, so leave it out")
+		}
+		if a.Text.Transliterate {
+			v.add(at+".text.transliterate", "true", "is not served yet", "leave it out")
+		}
+		if a.Text.IDTLV != "" {
+			v.add(at+".text.id_tlv", a.Text.IDTLV, "is not served yet", "leave it out")
+		}
+		for key, form := range map[string]IDForm{"response_id": a.Receipts.ResponseID, "receipt_id": a.Receipts.ReceiptID} {
+			if form != IDOpaque {
+				v.add(at+".receipts."+key, string(form), "is not served yet", "this version compares ids exactly; use opaque")
+			}
+		}
+	}
+	for name, r := range sorted(v.c.Routes) {
+		if len(r.Accounts) > 1 {
+			v.add("routes."+name+".accounts", "", "names several accounts", only+"one account for each route; keep the first")
+		}
+	}
+}

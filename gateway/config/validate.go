@@ -1,0 +1,346 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/classify"
+)
+
+// day is the longest hold of a status; week the longest life of a message.
+const (
+	day  = 24 * time.Hour
+	week = 7 * day
+)
+
+// Validate checks the values against each other and against what this version
+// can do. The error joins every fault, one [*Fault] each.
+func (c *Config) Validate() error { return joined(c.validate()) }
+
+func (c *Config) validate() []error {
+	v := &validator{c: c}
+	v.name("instance", c.Instance)
+	v.nats()
+	v.streams()
+	if c.HTTP != "" {
+		v.hostPort("http", string(c.HTTP), 0)
+	}
+	if len(c.Accounts) == 0 {
+		v.add("accounts", "", "has no account", "add one with address, system_id and password")
+	}
+	for name, a := range sorted(c.Accounts) {
+		v.name("accounts."+name, name)
+		v.account("accounts."+name, a)
+	}
+	if len(c.Accounts) > 1 && len(c.Routes) == 0 {
+		v.add("routes", "", "has no route, and there are several accounts", "add routes that name the account of each")
+	}
+	for name, r := range sorted(c.Routes) {
+		v.name("routes."+name, name)
+		v.route("routes."+name, r)
+	}
+	v.unrouted()
+	v.unsupported()
+	return v.faults
+}
+
+type validator struct {
+	c      *Config
+	faults []error
+}
+
+func (c *Config) fault(path, value, problem, remedy string) error {
+	at := c.origin.place(path)
+	return &Fault{Pos: c.origin.format(at), Path: path, Value: value, Problem: problem, Remedy: remedy, at: at}
+}
+
+// add reports a fault unless the decoder found another one in the same place.
+func (v *validator) add(path, value, problem, remedy string) {
+	if !v.c.origin.reported(path) {
+		v.faults = append(v.faults, v.c.fault(path, value, problem, remedy))
+	}
+}
+
+func (v *validator) name(path, name string) {
+	if !isName(name) {
+		v.add(path, name, "is not a name", "use 1 to 32 letters, digits, - or _")
+	}
+}
+
+func (v *validator) required(path, value, remedy string) bool {
+	if value == "" {
+		v.add(path, "", "is missing", remedy)
+	}
+	return value != ""
+}
+
+func (v *validator) octets(path, value string, limit int) {
+	if len(value) > limit {
+		v.add(path, value, fmt.Sprintf("has %d octets", len(value)), fmt.Sprintf("SMPP takes at most %d", limit))
+	}
+	v.plain(path, value)
+}
+
+// plain rejects what a C-octet string cannot carry (SMPP 3.4 section 3.1).
+func (v *validator) plain(path, value string) {
+	for i := range len(value) {
+		if value[i] < 0x20 || value[i] > 0x7e {
+			v.add(path, "", fmt.Sprintf("has a character outside ASCII at octet %d", i+1), "use printable ASCII")
+			return
+		}
+	}
+}
+
+// whole checks an integer's range.
+func (v *validator) whole(path string, n, low, high int) {
+	if n < low || n > high {
+		v.add(path, strconv.Itoa(n), "is out of range", fmt.Sprintf("use %d to %d", low, high))
+	}
+}
+
+// span checks a duration's range.
+func (v *validator) span(path string, d, low, high time.Duration) {
+	if d < low || d > high {
+		v.add(path, formatDuration(d), "is out of range", fmt.Sprintf("use %s to %s", formatDuration(low), formatDuration(high)))
+	}
+}
+
+// share checks a percentage's upper end.
+func (v *validator) share(path string, p, high Percent) {
+	if p > high {
+		v.add(path, p.String(), "is out of range", "use 0% to "+high.String())
+	}
+}
+
+func (v *validator) hostPort(path, addr string, lowest int) (host string, ok bool) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		v.add(path, addr, "is not host:port", "for example 127.0.0.1:2775; an IPv6 host goes in brackets")
+		return "", false
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < lowest || n > 65535 {
+		v.add(path, addr, fmt.Sprintf("has the port %q", port), fmt.Sprintf("use %d to 65535", lowest))
+		return "", false
+	}
+	return host, true
+}
+
+func (v *validator) nats() {
+	n := &v.c.NATS
+	if n.URL == "" {
+		v.embedded()
+		return
+	}
+	for _, part := range strings.Split(n.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(part))
+		if err != nil || u.Host == "" || !strings.Contains(" nats tls ws wss ", " "+u.Scheme+" ") {
+			v.add("nats.url", "", "is not the URL of a NATS server", "for example nats://127.0.0.1:4222")
+		} else if u.User != nil {
+			v.add("nats.url", "", "holds credentials", "move them to nats.credentials")
+		}
+	}
+	if n.Embedded != (Embedded{}) {
+		v.add("nats.embedded", "", "is set together with nats.url", "keep the server that you want to use")
+	}
+	cred := &n.Credentials
+	ways := 0
+	for _, set := range []bool{cred.File != "", cred.NKey != "", cred.User != ""} {
+		if set {
+			ways++
+		}
+	}
+	if ways > 1 {
+		v.add("nats.credentials", "", "names several ways to authenticate", "keep one of file, nkey, or user with password")
+	}
+	if (cred.User == "") != cred.Password.IsZero() {
+		v.add("nats.credentials", "", "has only one of user and password", "set both")
+	}
+	v.pair("nats.credentials.tls", cred.TLS.Cert, cred.TLS.Key)
+}
+
+func (v *validator) embedded() {
+	n := &v.c.NATS
+	if n.Credentials != (Credentials{}) {
+		v.add("nats.credentials", "", "is for an external server", "set nats.url, or remove it")
+	}
+	host, ok := v.hostPort("nats.embedded.listen", n.Embedded.Listen, 0)
+	ip := net.ParseIP(host)
+	if ok && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		v.add("nats.embedded.listen", n.Embedded.Listen, "is open to other hosts, and the embedded server asks nobody for credentials",
+			"listen on 127.0.0.1, or run a NATS server and set nats.url")
+	}
+}
+
+func (v *validator) pair(path, cert, key string) {
+	if (cert == "") != (key == "") {
+		v.add(path, "", "has only one of cert and key", "set both")
+	}
+}
+
+func (v *validator) streams() {
+	s := &v.c.Streams
+	v.name("streams.prefix", s.Prefix)
+	v.whole("streams.replicas", s.Replicas, 1, 5)
+	if s.Replicas > 1 && v.c.NATS.URL == "" {
+		v.add("streams.replicas", strconv.Itoa(s.Replicas), "needs a cluster", "set nats.url, or 1")
+	}
+	if s.MaxBytes < 1<<20 {
+		v.add("streams.max_bytes", s.MaxBytes.String(), "is too small to work with", "use 1MiB or more")
+	}
+	v.span("streams.duplicate_window", s.DuplicateWindow, 100*time.Millisecond, day)
+	v.span("streams.journal_age", s.JournalAge, time.Minute, 365*day)
+	if s.JournalAge < s.DuplicateWindow {
+		v.add("streams.journal_age", formatDuration(s.JournalAge), "is shorter than duplicate_window", "use "+formatDuration(s.DuplicateWindow)+" or more")
+	}
+	v.span("streams.ack_wait", s.AckWait, time.Second, time.Hour)
+	for name, a := range sorted(v.c.Accounts) {
+		if s.AckWait <= a.ResponseTimeout {
+			v.add("streams.ack_wait", formatDuration(s.AckWait), "is not longer than accounts."+name+".response_timeout",
+				"use more than "+formatDuration(a.ResponseTimeout))
+		}
+	}
+}
+
+func (v *validator) account(at string, a *Account) {
+	if len(a.Address) == 0 {
+		v.add(at+".address", "", "is missing", "write the SMSC as host:port, for example smsc.example.net:2775")
+	}
+	for _, addr := range a.Address {
+		v.hostPort(at+".address", addr, 1)
+	}
+	if v.required(at+".system_id", a.SystemID, "write the name that the SMSC knows you by") {
+		v.octets(at+".system_id", a.SystemID, 15)
+	}
+	v.password(at+".password", a.Password)
+	v.octets(at+".system_type", a.SystemType, 12)
+	v.octets(at+".address_range", a.AddressRange, 40)
+	v.pair(at+".tls", a.TLS.Cert, a.TLS.Key)
+	if !a.TLS.Enabled && a.TLS != (TLS{}) {
+		v.add(at+".tls", "", "has settings but is not enabled", "add enabled: true, or remove it")
+	}
+	v.whole(at+".binds", a.Binds, 1, 100)
+	v.whole(at+".max_binds", a.MaxBinds, 1, 1000)
+	if a.MaxBinds < a.Binds {
+		v.add(at+".max_binds", strconv.Itoa(a.MaxBinds), "is less than binds", fmt.Sprintf("use %d or more", a.Binds))
+	}
+	v.statuses(at, a)
+	v.pace(at, a)
+	v.span(at+".validity.min", a.Validity.Min, 0, day)
+	v.span(at+".response_timeout", a.ResponseTimeout, time.Second, 10*time.Minute)
+	v.span(at+".enquire_link.interval", a.EnquireLink.Interval, time.Second, 10*time.Minute)
+	v.span(at+".enquire_link.timeout", a.EnquireLink.Timeout, time.Second, 5*time.Minute)
+	v.whole(at+".unknown.max", a.Unknown.Max, 0, 10)
+	v.span(at+".unknown.after", a.Unknown.After, time.Millisecond, day)
+	v.idTLV(at+".text.id_tlv", a.Text.IDTLV)
+}
+
+func (v *validator) pace(at string, a *Account) {
+	limit := Percent(0.06)
+	if a.Noise.Exclusive {
+		limit = 0.12
+	}
+	v.share(at+".noise.max", a.Noise.Max, limit)
+	v.share(at+".noise.ignore", a.Noise.Ignore, 0.5)
+	v.share(at+".rate.probe_budget", a.Rate.ProbeBudget, 0.05)
+	if r := a.Rate.Declared; r != 0 && (r < 0.01 || r > 1e6) {
+		v.add(at+".rate.declared", strconv.FormatFloat(r, 'g', -1, 64), "is out of range",
+			"use 0.01 to 1000000 submit_sm a second, or leave it out to let the ceiling be learned")
+	}
+	if a.Window.Max != 0 {
+		v.whole(at+".window.max", a.Window.Max, 1, 10000)
+	}
+}
+
+func (v *validator) password(at string, s Secret) {
+	if s.IsZero() {
+		v.add(at, "", "is missing", "write {env: NAME} or {file: PATH}")
+		return
+	}
+	if len(s.value) > 8 {
+		v.add(at, "", fmt.Sprintf("has %d octets", len(s.value)), "SMPP takes at most 8")
+	}
+	v.plain(at, s.value)
+}
+
+func (v *validator) idTLV(at, tag string) {
+	if tag == "" {
+		return
+	}
+	n, err := strconv.ParseUint(tag, 0, 16)
+	if err != nil || n < 0x1400 || n > 0x3fff {
+		v.add(at, tag, "is not a vendor tag", "use 0x1400 to 0x3FFF")
+	}
+}
+
+// statuses asks package classify, one key at a time, so that each fault has
+// its place; the last call finds two keys for one status.
+func (v *validator) statuses(at string, a *Account) {
+	table := classify.Default()
+	before := len(v.faults)
+	if _, err := table.With(a.Profile, nil); err != nil {
+		v.add(at+".profile", a.Profile, "is not a known profile", "use one of "+strings.Join(classify.Profiles(), ", "))
+	}
+	for key, s := range sorted(a.Statuses) {
+		path := at + ".statuses." + key
+		if _, err := table.With("", map[string]classify.Override{key: classify.Override(s)}); err != nil {
+			v.add(path, "", strings.TrimPrefix(err.Error(), fmt.Sprintf("statuses %q: ", key)), "")
+		}
+	}
+	if len(v.faults) > before {
+		return
+	}
+	if _, err := a.StatusTable(); err != nil {
+		v.add(at+".statuses", "", err.Error(), "")
+	}
+}
+
+func (v *validator) route(at string, r *Route) {
+	if len(r.Accounts) == 0 {
+		v.add(at+".accounts", "", "is missing", "name the account that serves the route")
+	}
+	for _, name := range r.Accounts {
+		if v.c.Accounts[name] == nil {
+			remedy := "add it under accounts"
+			if near := nearest(name, slices.Sorted(maps.Keys(v.c.Accounts))); near != "" {
+				remedy = "did you mean " + near + "?"
+			}
+			v.add(at+".accounts", name, "is not an account", remedy)
+		}
+	}
+	for class, w := range sorted(r.Classes) {
+		v.name(at+".classes."+class, class)
+		if w != Strict && (w < 1 || w > 100) {
+			v.add(at+".classes."+class, strconv.Itoa(int(w)), "is out of range", "use strict or 1 to 100")
+		}
+	}
+	v.whole(at+".attempts", r.Attempts, 1, 100)
+	v.whole(at+".attempts_per", r.AttemptsPer.Count, 1, 100)
+	v.span(at+".attempts_per", r.AttemptsPer.Per, time.Second, week)
+	v.span(at+".expires_in", r.ExpiresIn, time.Second, week)
+}
+
+// unrouted reports accounts that nothing leads to, unless a misspelt name may
+// have been meant for them.
+func (v *validator) unrouted() {
+	used := map[string]bool{}
+	for _, r := range v.c.Routes {
+		for _, name := range r.Accounts {
+			if v.c.Accounts[name] == nil {
+				return
+			}
+			used[name] = true
+		}
+	}
+	for name := range sorted(v.c.Accounts) {
+		if len(v.c.Routes) > 0 && !used[name] {
+			v.add("accounts."+name, "", "is used by no route", "name it in a route, or remove it")
+		}
+	}
+}
