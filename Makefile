@@ -1,0 +1,77 @@
+# Sluice. `make help` lists the targets; demo and test need Go alone.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+GO        ?= go
+# FUZZTIME is how long each fuzz target runs; BENCHTIME how long each benchmark.
+FUZZTIME  ?= 10s
+BENCHTIME ?= 1s
+PEER      := gateway/interop/testdata/smsc
+
+.PHONY: help demo build test race fuzz bench bench-codec bench-session lint check interop cover schema peers clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## Show a naive sender and Sluice against an SMSC whose ceiling moves (under 3 minutes).
+	$(GO) run ./cmd/sluice demo
+
+build: ## Build bin/sluice and bin/fakesmsc.
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+
+test: ## Run the tests; needs nothing but Go.
+	$(GO) test -shuffle=on ./...
+
+race: ## Run the tests under the race detector; needs a C compiler.
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on ./...
+
+fuzz: ## Run every fuzz target for FUZZTIME (10s).
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort | while IFS=: read -r file target; do \
+		echo "fuzz $$(dirname "$$file") $${target#func }"; \
+		$(GO) test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+	done
+
+bench: ## Run all benchmarks for BENCHTIME (1s).
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+bench-codec: ## Run the benchmarks of the codec, go-smpp's beside ours.
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./smpp/pdu
+
+bench-session: ## Run the benchmarks of the session over loopback TCP, go-smpp's beside ours.
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./smpp
+
+lint: bin/golangci-lint ## Check formatting, import rules and the rest of .golangci.yml.
+	bin/golangci-lint run ./...
+
+check: lint test ## All that a change must pass before it is committed.
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+	$(GO) fix -diff ./...
+
+interop: peers bin/nats ## Run Sluice against a foreign SMSC and a foreign NATS client; needs Node.js and npm.
+	$(GO) test -tags interop -count=1 -v -timeout 10m ./gateway/interop/...
+
+cover: ## Write cover.out and print the coverage of each package.
+	$(GO) test -coverprofile=cover.out ./...
+
+schema: ## Write configs/sluice.schema.json anew from the types.
+	SLUICE_WRITE_SCHEMA=1 $(GO) test -count=1 -run TestSchemaIsCurrent ./gateway/config
+
+peers: $(PEER)/node_modules/.package-lock.json ## Install the foreign SMSC (npm smpp) for make interop.
+
+$(PEER)/node_modules/.package-lock.json: $(PEER)/package.json $(PEER)/package-lock.json
+	cd $(PEER) && npm ci --no-audit --no-fund
+	@touch $@
+
+# Each tool has a module of its own, so that go.mod stays the gateway's.
+bin/golangci-lint: configs/tools/lint/go.mod
+	cd configs/tools/lint && $(GO) build -o ../../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+bin/nats: configs/tools/nats/go.mod
+	cd configs/tools/nats && $(GO) build -o ../../../$@ github.com/nats-io/natscli/nats
+	@touch $@
+
+clean: ## Remove what the targets built.
+	rm -rf bin cover.out $(PEER)/node_modules
