@@ -43,7 +43,7 @@ func ParseHeader(b []byte) (Header, error) {
 		Sequence: binary.BigEndian.Uint32(b[12:]),
 	}
 	if h.Length < HeaderLen {
-		return h, &LengthError{Length: h.Length, Limit: DefaultMaxLen, Guess: GuessForeign(b)}
+		return h, &LengthError{Length: h.Length, Limit: DefaultMaxLen}
 	}
 	return h, nil
 }

@@ -19,12 +19,14 @@ type Body interface {
 }
 
 // Append writes a whole PDU behind dst and returns the longer slice. On error
-// it returns dst as it was; the error wraps a *FieldError. seq is 1 to
-// MaxSequence; generic_nack may carry 0, when the request's number is not known.
+// it returns dst as it was; the error wraps a *FieldError. A request needs a seq
+// of 1 to MaxSequence (SMPP 3.4 section 3.2). A response echoes the number of its
+// request, whatever the peer chose, and generic_nack carries 0 when that number
+// could not be read.
 func Append(dst []byte, status Status, seq uint32, body Body) ([]byte, error) {
 	id := body.CommandID()
-	if seq > MaxSequence || seq == 0 && id != IDGenericNack {
-		return dst, fmt.Errorf("pdu: %s: sequence_number %d is not between 1 and %d", id, seq, uint32(MaxSequence))
+	if !id.IsResponse() && (seq == 0 || seq > MaxSequence) {
+		return dst, fmt.Errorf("pdu: %s: %w", id, &FieldError{Field: "sequence_number", Length: 4, Limit: 4, Reason: "is not between 1 and 0x7FFFFFFF"})
 	}
 	start := len(dst)
 	b := Header{ID: id, Status: status, Sequence: seq}.Append(dst)
