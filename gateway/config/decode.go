@@ -129,7 +129,7 @@ func (d *decoder) value(n ast.Node, v reflect.Value, path string) {
 }
 
 func (d *decoder) wrongText(n ast.Node, v reflect.Value, path, text string, err error) {
-	if _, secret := v.Interface().(Secret); secret {
+	if _, secret := reflect.TypeAssert[Secret](v); secret {
 		text = ""
 	}
 	if e, ok := errors.AsType[*valueError](err); ok {
@@ -251,7 +251,7 @@ func (d *decoder) mapping(m ast.MapNode, v reflect.Value, path string) {
 		if elem.Kind() == reflect.Pointer {
 			elem.Set(reflect.New(elem.Type().Elem()))
 			target = elem.Elem()
-			if p, ok := elem.Interface().(interface{ setDefaults() }); ok {
+			if p, ok := reflect.TypeAssert[interface{ setDefaults() }](elem); ok {
 				p.setDefaults()
 			}
 		}
@@ -288,7 +288,7 @@ func scalarText(n ast.Node) (string, bool) {
 
 // setText sets v from the text of a scalar.
 func setText(v reflect.Value, text string) error {
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return u.UnmarshalText([]byte(text))
 	}
 	if v.Type() == reflect.TypeFor[time.Duration]() {

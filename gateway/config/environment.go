@@ -74,7 +74,7 @@ func (t target) set(name, text string) error {
 	} else {
 		err = setText(t.v, text)
 	}
-	if s, ok := t.v.Addr().Interface().(*Secret); ok {
+	if s, ok := reflect.TypeAssert[*Secret](t.v.Addr()); ok {
 		s.plain = false // the file holds no literal, so there is nothing to warn about
 		text = ""
 	}
@@ -105,12 +105,14 @@ func eachValue(v reflect.Value, path string, visit func(string, reflect.Value)) 
 		if v.Type().Elem().Kind() != reflect.Pointer {
 			return // statuses and classes: the keys are data
 		}
-		for _, key := range v.MapKeys() {
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
 			eachValue(v.MapIndex(key), join(path, key.String()), visit)
 		}
 	case reflect.Struct:
-		_, allowance := v.Interface().(Allowance)
-		_, secret := v.Interface().(Secret)
+		_, allowance := reflect.TypeAssert[Allowance](v)
+		_, secret := reflect.TypeAssert[Secret](v)
 		if allowance || secret {
 			visit(path, v)
 		}

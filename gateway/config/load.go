@@ -96,7 +96,7 @@ func (r *resolver) file(at string, path *string) {
 		r.fault(at, *path, "cannot be opened: "+cause(err), "name a readable file")
 		return
 	}
-	f.Close()
+	_ = f.Close() // nothing was written
 }
 
 func (r *resolver) secret(at string, s *Secret) {

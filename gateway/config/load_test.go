@@ -193,7 +193,7 @@ func TestFaults(t *testing.T) {
 func TestOneFaultIsReportedOnce(t *testing.T) {
 	for _, text := range []string{
 		"accounts: {acme: {address: 'h:1', system_id: s, password: {env: NOT_SET}}}",
-		"accounts: {acme: {adress: 'h:1', system_id: s, password: p}}",
+		"accounts: {acme: {addresss: 'h:1', system_id: s, password: p}}",
 		"accounts: {acme: {address: 'h:1', system_id: s, password: p, response_timeout: soon}}",
 		minimal + "routes: {main: {accounts: acne}}",
 		minimal + "nats: {url: 'nats://h', credentials: {password: {env: NOT_SET}, user: u}}",

@@ -95,7 +95,7 @@ func (g schemaWriter) of(t reflect.Type) schema {
 		}
 		return schema{"enum": words}
 	}
-	if c, ok := reflect.Zero(t).Interface().(interface{ words() []string }); ok {
+	if c, ok := reflect.TypeAssert[interface{ words() []string }](reflect.Zero(t)); ok {
 		return schema{"enum": c.words()}
 	}
 	switch t.Kind() {

@@ -138,7 +138,7 @@ func (v *validator) nats() {
 		v.embedded()
 		return
 	}
-	for _, part := range strings.Split(n.URL, ",") {
+	for part := range strings.SplitSeq(n.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(part))
 		if err != nil || u.Host == "" || !strings.Contains(" nats tls ws wss ", " "+u.Scheme+" ") {
 			v.add("nats.url", "", "is not the URL of a NATS server", "for example nats://127.0.0.1:4222")
