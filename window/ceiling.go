@@ -1,0 +1,299 @@
+package window
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	leak  = 0.0065 // evidence taken away by an accepted message: the share of refusals that is no news
+	proof = 4      // evidence that cuts the ceiling or ends a bold probe; one ends a finer one
+	prior = 10     // accepted messages added to the share measured, so that a clump does not halve the rate
+
+	// flight is the traffic that must be refused at high rates: there, one clump is many messages.
+	flight = 2 * time.Millisecond
+
+	fine     = 0.01  // smallest step
+	coarse   = 0.025 // above it we are still searching, and believe every level that stood
+	bold     = 0.25  // from here on one refusal does not end a probe: it could be noise
+	steepest = 1     // largest step: twice the rate
+
+	budget   = 0.002           // share of refusals that fine probes may cost, unless configured
+	moved    = 2 * time.Second // worth of traffic accepted above the ceiling that no bucket explains
+	dwell    = time.Second     // a level lasts as long, and the peace after a cut: a limiter may count by the second
+	maxOwed  = 300             // seconds of traffic
+	maxPause = 10 * time.Minute
+
+	firstTest, lastTest = 50 * time.Millisecond, 30 * time.Second // least and most between two tests in a hold
+)
+
+// evidence is what speaks against the ceiling. Counts are floating point: they are there to be divided.
+type evidence struct {
+	doubt             float64 // refusals, less what accepted messages leaked away
+	accepted, refused float64 // answers behind the doubt
+}
+
+// search is the state of the probes.
+type search struct {
+	fresh, turned float64   // accepted, refused since the newest decision
+	since         time.Time // first accepted since then
+
+	step         float64 // first level of the next probe: how unsure we are of the ceiling
+	level        float64 // share above proven being tried
+	base, proven float64 // ceiling before the probe; highest rate that stood
+	climbed      float64 // messages accepted by the probe
+	from         time.Time
+	owed         float64 // messages to be accepted before the next probe
+}
+
+// silence is the state of a hold. quiet also keeps probes away after a cut.
+type silence struct {
+	quiet   time.Time // no probe (in a hold: no test) before
+	held    time.Time // when the hold began
+	wait    time.Duration
+	testing bool // a test message is out
+}
+
+// lost takes back a ticket that got no answer.
+func (c *Controller) lost(now time.Time, t Ticket) {
+	t.bind.pass(t)
+	if c.mode == Hold && t.n > c.epoch {
+		c.testLater(now, Decision{})
+	}
+}
+
+// accept takes any answer that is not about load.
+func (c *Controller) accept(now time.Time, t Ticket, s Signal) {
+	c.grow(t, now.Sub(t.at))
+	switch {
+	case t.n <= c.epoch:
+		return
+	case c.mode == Hold:
+		c.resume(now)
+		return
+	}
+	if c.fresh++; c.fresh == 1 {
+		c.since = now
+	}
+	if c.mode == Compare {
+		c.listen(now)
+		return
+	}
+	c.credit(t)
+	eased := s.Congestion < loaded
+	switch {
+	case c.mode == Probe && t.paced:
+		if eased {
+			c.climb(now)
+		}
+	case c.mode == Probe && t.capped: // the level is tried as soon as the operator's cap lets it
+		c.fresh = 0
+	case c.mode == Probe:
+		c.unused(now)
+	case t.paced && c.listensAgain() && c.heard >= recheck/c.floor:
+		c.evidence = evidence{}
+		c.compare(now, c.floor)
+	case t.paced && c.mayProbe(now) && eased:
+		c.probe(now, ReasonProbeUp, Decision{})
+	case t.paced && c.mayProbe(now):
+		c.quiet = now.Add(dwell)
+		c.record(now, ReasonCongestion, Decision{Congestion: s.Congestion, Wait: dwell})
+	}
+}
+
+// credit books an accepted message: it speaks for the ceiling and pays for probes.
+func (c *Controller) credit(t Ticket) {
+	c.accepted++
+	c.climbed++
+	c.heard++
+	if c.doubt -= max(leak, known*c.floor); c.doubt <= 0 {
+		c.evidence = evidence{}
+	}
+	if t.paced {
+		c.owed = max(0, c.owed-1)
+	}
+	if t.step > 0 { // the floor's refusals are not the probe's fault
+		c.owed = max(0, c.owed-c.floor*c.price(t.step))
+	}
+}
+
+func (c *Controller) mayProbe(now time.Time) bool {
+	return c.owed == 0 && !now.Before(c.quiet) && c.doubt < 1 && c.ceiling != c.cfg.Declared
+}
+
+// refuse takes a 0x58, a 0x14 or a cry of congestion.
+func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
+	c.shrinkOnce(t)
+	if t.step > 0 {
+		c.owe(c.owed + c.price(max(t.step, c.step)))
+	}
+	switch {
+	case t.n <= c.epoch: // old news, but the account may have been charged for it: it gives up a slot
+		if c.mode == Cruise {
+			c.slot = latest(c.slot, now).Add(c.interval())
+		}
+		return
+	case c.mode == Hold:
+		c.testLater(now, Decision{Refused: 1})
+		return
+	}
+	c.turned++
+	silent := c.mode != Probe && c.fresh == 0 && c.turned >= 3
+	if c.mode == Compare && !silent {
+		c.listen(now)
+		return
+	}
+	c.refused++
+	c.doubt++
+	switch {
+	case silent:
+		c.hold(now, t)
+	case c.doubt < c.enough():
+	case c.mode == Probe:
+		c.refuted(now, s)
+	case t.paced && c.doubted():
+		c.compare(now, c.refused/(c.accepted+c.refused))
+	default:
+		c.excess(now, s)
+	}
+}
+
+// enough is the doubt that ends a probe or cuts the ceiling.
+func (c *Controller) enough() float64 {
+	n := float64(proof)
+	switch {
+	case c.mode == Probe && c.step < bold && c.floor == 0:
+		n = 1
+	case c.mode != Probe && c.floor > 0:
+		n = proofKnown
+	}
+	return max(n, flight.Seconds()*c.pace)
+}
+
+// probe tries the first level above the ceiling.
+func (c *Controller) probe(now time.Time, why Reason, d Decision) {
+	c.step = max(c.step, 2*c.floor)
+	c.base, c.proven, c.level, c.climbed, c.from = c.ceiling, c.ceiling, c.step, 0, now
+	c.setPace(c.proven * (1 + c.level))
+	d.Tried = c.pace
+	c.decide(now, Probe, why, d)
+}
+
+// climb goes one level up when this one has stood long enough to be refused.
+func (c *Controller) climb(now time.Time) {
+	stand := dwell
+	if c.level == steepest {
+		stand /= 4
+	}
+	if c.fresh < max(4, c.enough()/(c.level-c.floor/2)) || now.Sub(c.since) < stand {
+		return
+	}
+	d := Decision{Was: c.ceiling, Accepted: int(c.fresh), Kept: c.pace}
+	c.proven = c.pace
+	if c.proven == c.cfg.Declared {
+		c.ceiling = c.proven
+		c.cruise(now, ReasonDeclared, d)
+		return
+	}
+	if c.climbed-c.base*now.Sub(c.from).Seconds() > c.base*moved.Seconds() { // the ceiling has moved: search anew
+		c.ceiling, c.base, c.step, c.climbed, c.from = c.proven, c.proven, max(c.step, c.level), 0, now
+	}
+	if c.floor == 0 { // with noise about, a starved sender must not run over the others
+		c.level = min(2*c.level, steepest)
+	}
+	c.setPace(c.proven * (1 + c.level))
+	d.Tried = c.pace
+	c.decide(now, Probe, ReasonProbeKept, d)
+}
+
+// unused ends a probe whose level is not being tried, for want of messages or of window.
+func (c *Controller) unused(now time.Time) {
+	d := Decision{Was: c.ceiling, Tried: c.pace}
+	c.ceiling, c.step = c.proven, max(fine, c.step/4)
+	c.owe(c.price(c.step))
+	c.cruise(now, ReasonProbeUnused, d)
+}
+
+// refuted ends a probe that was refused. Of a fine probe's gain half is believed: a bucket may have paid for it.
+func (c *Controller) refuted(now time.Time, s Signal) {
+	d := Decision{Tried: c.pace, Accepted: int(c.climbed), Refused: int(c.turned)}
+	to := c.proven
+	if c.step <= coarse {
+		to = (c.base + c.proven) / 2
+	}
+	c.step = max(fine, c.step/4)
+	c.cut(now, to, ReasonProbeRefused, s, d)
+}
+
+// excess cuts by the share that was refused.
+func (c *Controller) excess(now time.Time, s Signal) {
+	d := Decision{Accepted: int(c.accepted), Refused: int(c.refused)}
+	share := max(0, c.refused/(c.accepted+c.refused+prior)-c.floor) / (1 - c.floor)
+	if c.mode == Compare { // the test has filled a bucket that would flatter a probe now
+		c.owe(max(c.owed, c.price(c.step)))
+	} else {
+		c.step = max(c.step, share/2) // the larger the error, the bolder the search
+		c.owed = min(c.owed, c.price(c.step))
+	}
+	c.cut(now, c.ceiling*min(max(0.5, 1-share), 0.99), ReasonCutExcess, s, d)
+}
+
+// cut lowers the pace and every window at once.
+func (c *Controller) cut(now time.Time, ceiling float64, why Reason, s Signal, d Decision) {
+	d.Was, d.WindowWas, d.Wait = c.ceiling, c.windows(), dwell
+	if s.Answer != Refused && s.Congestion >= congested {
+		why, d.Congestion = ReasonCongestion, s.Congestion
+	}
+	for _, b := range c.binds {
+		c.shrink(b, cruise*ceiling/c.pace)
+	}
+	c.ceiling, c.base = ceiling, min(c.base, ceiling)
+	c.quiet = latest(c.quiet, now.Add(dwell))
+	c.evidence = evidence{}
+	c.cruise(now, why, d)
+}
+
+// cruise goes back to sending just below the ceiling.
+func (c *Controller) cruise(now time.Time, why Reason, d Decision) {
+	c.ceiling = max(c.ceiling, slowest)
+	c.setPace(cruise * c.ceiling)
+	soon := now.Add(c.interval())
+	if c.slot = latest(c.slot, now); c.slot.After(soon) {
+		c.slot = soon
+	}
+	c.decide(now, Cruise, why, d)
+}
+
+// hold begins a silence: several refused and nothing accepted since the newest decision.
+func (c *Controller) hold(now time.Time, t Ticket) {
+	d := Decision{Refused: int(c.turned), WindowWas: c.windows()}
+	c.held, c.wait, c.testing = now, max(firstTest, 2*t.bind.rtt), false
+	c.quiet = now.Add(c.wait)
+	d.Wait = c.wait
+	c.decide(now, Hold, ReasonHold, d)
+}
+
+// testLater waits twice as long after a test that was refused or lost.
+func (c *Controller) testLater(now time.Time, d Decision) {
+	c.wait = min(2*c.wait, lastTest)
+	c.quiet, c.testing = now.Add(c.wait), false
+	d.Wait = c.wait
+	c.decide(now, Hold, ReasonHoldTest, d)
+}
+
+// resume ends a hold. Half of the last probe's gain is given up, more if holds follow each other; the silence is paid
+// for with 50 times its length without a probe, so that it stays below 2 % of the time.
+func (c *Controller) resume(now time.Time) {
+	silent := now.Sub(c.held)
+	d := Decision{Was: c.ceiling, Held: silent}
+	c.ceiling, c.base = (c.ceiling+c.base)/2, 0.9*c.base
+	d.Wait = min(maxPause, time.Duration(math.Min(50*silent.Seconds()*fine/c.step, maxPause.Seconds())*float64(time.Second)))
+	c.quiet = now.Add(d.Wait)
+	c.slot = now
+	c.cruise(now, ReasonResume, d)
+}
+
+// price is how many messages pay for one refusal: the finer the probe, the more.
+func (c *Controller) price(step float64) float64 { return fine / step / c.cfg.ProbeBudget }
+
+func (c *Controller) owe(messages float64) { c.owed = min(messages, maxOwed*c.ceiling) }

@@ -1,0 +1,348 @@
+// Package window learns how fast one SMSC account may be written to, and how many messages may be in flight, from
+// nothing but the answers: accepted, or refused as too much (0x58 ESME_RTHROTTLED, 0x14 ESME_RMSGQFUL).
+//
+// Controller decides. It is a value without clock, lock or goroutine: times and binds come in as arguments, and every
+// decision comes out with its reason and numbers. Gate is the one concurrent type: it waits, hands out permits and
+// takes them back with the peer's answer.
+//
+// Four ideas carry the controller, and a fifth, noise, has a file of its own:
+//
+//	ceiling   the rate the SMSC is believed to accept; the pace stays 2 % below it
+//	evidence  every refusal adds one, every accepted message takes a little away; enough of it cuts the ceiling
+//	probe     a climb above the ceiling, level by level, until one is refused; refusals are paid for in messages
+//	hold      silence while nothing at all is accepted, broken only by single test messages
+//
+// One rule of causality holds them together: an answer counts only if its message was sent after the newest
+// decision. So one flight gives one verdict, however many of its messages are refused.
+package window
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// BindID names one bind (SMPP session) of the account. Ids are never reused.
+type BindID int
+
+// Answer is what became of one submit, as far as load is concerned.
+type Answer uint8
+
+// The answers.
+const (
+	Accepted Answer = iota // status 0
+	Refused                // too much: 0x58, 0x14
+	Other                  // any other status: says nothing about load, but the SMSC is alive, so it counts as accepted
+	Lost                   // no answer: timed out or disconnected; it is no evidence of anything
+)
+
+// Signal is what the peer said about one submit.
+type Signal struct {
+	Answer Answer
+	// Congestion is the congestion_state TLV of the answer (SMPP 5.0 section 4.8.4.18), 1 to 99; 0: absent. From 90
+	// on the answer counts as refused, from 80 on no probe starts.
+	Congestion uint8
+}
+
+// Config is what the operator knows. The zero value is a fine start: everything is learned.
+type Config struct {
+	Declared   float64 // contract rate in messages per second: the start, and never exceeded; 0: unknown
+	Remembered float64 // ceiling learned in an earlier life, in messages per second; 0: none; read at the start only
+	MaxWindow  int     // most messages of the account that may be unanswered, on all binds together; 0: no cap
+	// NoiseMax is the largest share of refusals, 0 to 1, that may be found not to follow our pace and then be ignored
+	// (0.06 is a good value); 0: every refusal is taken for load.
+	NoiseMax    float64
+	NoiseIgnore float64 // share of refusals, 0 to 1, to ignore in any case
+	ProbeBudget float64 // share of refusals that the search for a higher ceiling may cost; 0: 0.002
+}
+
+// Mode is what the controller is doing.
+type Mode uint8
+
+// The modes.
+const (
+	Cruise  Mode = iota // sends just below the ceiling
+	Probe               // tries a higher rate
+	Hold                // is silent but for single test messages
+	Compare             // tests whether refusals follow the pace
+)
+
+// String is the mode's name in commands and metrics.
+func (m Mode) String() string {
+	switch m {
+	case Cruise:
+		return "cruise"
+	case Probe:
+		return "probe"
+	case Hold:
+		return "hold"
+	case Compare:
+		return "compare"
+	default:
+		return "unknown"
+	}
+}
+
+const (
+	startRate = 5    // messages per second while nothing is known
+	slowest   = 0.05 // messages per second: the ceiling's floor
+	fastest   = 1e7  // messages per second: where the clock gets too coarse for a pace
+	cruise    = 0.98 // of the ceiling
+
+	// late is how far a message may trail its slot and still count as paced, and all the time that is ever caught up.
+	late = time.Millisecond
+
+	congested = 90 // congestion_state that counts as a refusal
+	loaded    = 80 // congestion_state that lets no probe start
+)
+
+// Controller decides how fast one SMSC account may be written to, over all its binds. It must see every submit
+// (OnSend) and what became of it (OnResult), once each. It is not safe for concurrent use: see Gate.
+type Controller struct {
+	cfg   Config
+	binds []*bind
+	ids   BindID // newest id given
+
+	mode    Mode
+	ceiling float64 // messages per second, like pace
+	pace    float64
+	slot    time.Time // when the next message is due
+	issued  int64     // newest ticket
+	epoch   int64     // newest ticket at the newest decision
+	born    int64     // newest ticket at the start, or when everything was forgotten
+
+	unanswered int       // tickets without result
+	full       time.Time // last time that MaxWindow let nothing start
+
+	evidence
+	search
+	silence
+	noise
+	ledger
+}
+
+// Ticket goes with a submit from OnSend to OnResult.
+type Ticket struct {
+	bind   *bind
+	n, seq int64 // number in the account, in the bind
+	at     time.Time
+	step   float64 // of the probe it belongs to; 0: none
+	paced  bool    // the pace was the limit, not an empty queue or a full window
+	capped bool    // MaxWindow was the limit
+}
+
+// NewController starts from the declared rate, else from the remembered ceiling, else from nothing. Values that make
+// no sense (negative, not finite) count as 0.
+func NewController(cfg Config) *Controller {
+	c := &Controller{cfg: cfg.sane()}
+	c.begin(time.Time{}, c.cfg.Remembered)
+	return c
+}
+
+func (cfg Config) sane() Config {
+	for _, x := range []*float64{&cfg.Declared, &cfg.Remembered, &cfg.NoiseMax, &cfg.NoiseIgnore, &cfg.ProbeBudget} {
+		if !(*x > 0) || math.IsInf(*x, 0) {
+			*x = 0
+		}
+	}
+	cfg.NoiseMax, cfg.NoiseIgnore = min(cfg.NoiseMax, 0.5), min(cfg.NoiseIgnore, 0.5)
+	cfg.MaxWindow = max(cfg.MaxWindow, 0)
+	if cfg.ProbeBudget == 0 {
+		cfg.ProbeBudget = budget
+	}
+	return cfg
+}
+
+// begin chooses the first ceiling. The start from nothing is a probe with a bold step.
+func (c *Controller) begin(now time.Time, remembered float64) {
+	c.evidence, c.search, c.silence, c.noise = evidence{}, search{}, silence{}, noise{floor: c.cfg.NoiseIgnore}
+	c.born = c.issued
+	switch {
+	case c.cfg.Declared > 0:
+		c.ceiling, c.step = c.cfg.Declared, fine
+		c.cruise(now, ReasonDeclared, Decision{})
+	case remembered > 0:
+		c.ceiling, c.step = 0.95*remembered, bold
+		c.cruise(now, ReasonMemory, Decision{Tried: remembered})
+	default:
+		c.ceiling, c.step = startRate, steepest
+		c.probe(now, ReasonStart, Decision{})
+	}
+	c.base = c.ceiling
+}
+
+// AddBind adds a bind. All binds share the pace; each has a window for its share of it.
+func (c *Controller) AddBind() BindID {
+	c.ids++
+	c.binds = append(c.binds, &bind{id: c.ids})
+	return c.ids
+}
+
+// RemoveBind forgets a bind; the others share its part of the pace. The ceiling stays: a lost connection says nothing
+// about load. Results of its unanswered tickets are still expected, as Lost.
+func (c *Controller) RemoveBind(now time.Time, id BindID) Decision {
+	for i, b := range c.binds {
+		if b.id == id {
+			c.binds = slices.Delete(c.binds, i, i+1)
+			c.record(now, ReasonDisconnect, Decision{Bind: id, Unanswered: b.unanswered})
+			return c.newest()
+		}
+	}
+	return Decision{}
+}
+
+func (c *Controller) bind(id BindID) *bind {
+	for _, b := range c.binds {
+		if b.id == id {
+			return b
+		}
+	}
+	return nil
+}
+
+// Next says when the bind may send its next message: at any time from at on, which may be past; not ok: not before
+// another result is in.
+func (c *Controller) Next(_ time.Time, id BindID) (ok bool, at time.Time) {
+	b := c.bind(id)
+	switch {
+	case b == nil, c.room(b) <= 0:
+		return false, time.Time{}
+	case c.mode == Hold:
+		return true, c.quiet
+	default:
+		return true, c.slot.Add(-late)
+	}
+}
+
+// room is how many more messages the bind may start before another result, whatever the pace.
+func (c *Controller) room(b *bind) int {
+	n := c.size(b) - b.ahead()
+	if c.mode == Hold {
+		n = 1
+	}
+	return min(n, c.accountRoom())
+}
+
+// accountRoom is the same for all binds together, their windows aside.
+func (c *Controller) accountRoom() int {
+	n := math.MaxInt
+	if c.cfg.MaxWindow > 0 {
+		n = c.cfg.MaxWindow - c.unanswered
+	}
+	if c.mode == Hold {
+		n = min(n, 1)
+		if c.testing {
+			n = 0
+		}
+	}
+	return n
+}
+
+// OnSend issues the ticket of a message that the bind writes now. Whether the pace was what it waited for is inferred
+// from the time: a message that leaves at its slot did, one that leaves later waited for something else. A caller
+// that overslept a slot passes the slot's time, see Gate.
+func (c *Controller) OnSend(now time.Time, id BindID) Ticket {
+	b := c.bind(id)
+	if b == nil {
+		return Ticket{}
+	}
+	if c.issued == 0 {
+		c.arrive(now)
+	}
+	c.issued++
+	c.unanswered++
+	b.sent++
+	b.unanswered++
+	t := Ticket{bind: b, n: c.issued, seq: b.sent, at: now, paced: !now.After(c.slot.Add(late))}
+	t.capped = !t.paced && !c.full.Before(c.slot)
+	if c.mode == Probe {
+		t.step = c.step
+	}
+	c.testing = c.mode == Hold
+	c.slot = latest(c.slot, now.Add(-late)).Add(c.interval())
+	return t
+}
+
+// arrive dates what NewController decided, which had no clock.
+func (c *Controller) arrive(now time.Time) {
+	c.slot, c.from = now, now
+	c.date(now)
+}
+
+// OnResult takes what became of a message. The decision's reason is empty if nothing was decided.
+func (c *Controller) OnResult(now time.Time, t Ticket, s Signal) Decision {
+	if t.bind == nil {
+		return Decision{}
+	}
+	if c.cfg.MaxWindow > 0 && c.unanswered >= c.cfg.MaxWindow {
+		c.full = now
+	}
+	c.unanswered--
+	t.bind.unanswered--
+	before := c.decided
+	switch {
+	case s.Answer == Lost:
+		c.lost(now, t)
+	case s.Answer == Refused, s.Congestion >= congested:
+		c.refuse(now, t, s)
+	default:
+		c.accept(now, t, s)
+	}
+	if c.decided == before {
+		return Decision{}
+	}
+	return c.newest()
+}
+
+// Configure takes over what the operator changed; Remembered is not looked at. A new declared rate is believed as at
+// the start, a hold goes on.
+func (c *Controller) Configure(now time.Time, cfg Config) Decision {
+	old := c.cfg
+	c.cfg = cfg.sane()
+	if c.cfg.NoiseMax != old.NoiseMax || c.cfg.NoiseIgnore != old.NoiseIgnore {
+		c.floor = c.cfg.NoiseIgnore
+	}
+	d := Decision{Was: c.ceiling}
+	switch {
+	case c.cfg.Declared == old.Declared || c.cfg.Declared == 0:
+		c.record(now, ReasonOperator, d)
+	case c.mode == Hold:
+		c.ceiling, c.base = c.cfg.Declared, c.cfg.Declared
+		c.setPace(cruise * c.ceiling)
+		c.record(now, ReasonOperator, d)
+	default:
+		c.ceiling, c.base, c.step, c.owed = c.cfg.Declared, c.cfg.Declared, fine, 0
+		c.evidence = evidence{}
+		c.cruise(now, ReasonOperator, d)
+	}
+	return c.newest()
+}
+
+// Forget drops everything learned and starts again from the declared rate, or from nothing.
+func (c *Controller) Forget(now time.Time) Decision {
+	c.record(now, ReasonOperator, Decision{Forgot: true})
+	d := c.newest()
+	for _, b := range c.binds {
+		b.limit = 0
+	}
+	c.begin(now, 0)
+	return d
+}
+
+func (c *Controller) setPace(rate float64) {
+	if c.cfg.Declared > 0 {
+		c.ceiling, rate = min(c.ceiling, c.cfg.Declared), min(rate, c.cfg.Declared)
+	}
+	c.pace = min(rate, fastest)
+}
+
+func (c *Controller) interval() time.Duration {
+	return time.Duration(float64(time.Second) / c.pace)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

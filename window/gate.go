@@ -1,0 +1,282 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The errors of a Permit's Start.
+var (
+	// ErrBindRemoved says that the permit's bind is gone; nothing was sent.
+	ErrBindRemoved = errors.New("the bind is gone")
+	// ErrPermitUsed says that the permit was started or released before.
+	ErrPermitUsed = errors.New("the permit is used up")
+)
+
+// overslept is how late a timer may fire and still count as on time. A busy machine wakes us 1 to 5 ms late; were the
+// next slot counted from there, every message would lose that much and the pace would sag, and the controller would
+// take the sender for idle. So a start that waited for its slot is dated to the slot. The bound keeps a machine that
+// was stopped for longer from catching up in a burst: what comes later counts from the real time.
+const overslept = 20 * time.Millisecond
+
+// Gate lets the messages of one account go at the controller's pace and within its windows. It is safe for concurrent
+// use, and is the one place where the controller meets a clock.
+//
+// A message takes two steps. Acquire reserves a place in the window of some bind; places are all that is handed out
+// in advance, so a caller can reserve first and fetch a message then. Start, just before the write, waits for the
+// pace: permits parked while there is nothing to send are no credit for a burst.
+type Gate struct {
+	mu         sync.Mutex
+	controller *Controller
+	binds      []*gateBind
+	nextPlace  int  // bind that is asked first for a place
+	nextStart  int  // bind that is asked first for a start
+	reserved   int  // permits acquired and not started
+	acquiring  line // permits that wait for a place
+	starting   int  // permits that wait to start
+	timer      *time.Timer
+	alarm      time.Time // when the timer fires; zero: not set
+}
+
+// gateBind is a bind as the gate sees it.
+type gateBind struct {
+	id       BindID
+	reserved int
+	starting line
+	closed   bool      // the window, not the pace, was what its permits waited for when last looked at
+	opened   time.Time // when that ended
+	removed  bool
+}
+
+// NewGate makes a gate. The controller belongs to it from now on.
+func NewGate(c *Controller) *Gate { return &Gate{controller: c} }
+
+// AddBind adds a bind.
+func (g *Gate) AddBind() BindID {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	b := &gateBind{id: g.controller.AddBind()}
+	g.binds = append(g.binds, b)
+	g.pump(time.Now())
+	return b.id
+}
+
+// RemoveBind forgets a bind. Its permits that wait to start fail with ErrBindRemoved, those that are acquired will,
+// and whatever is released for those that were started counts as Lost.
+func (g *Gate) RemoveBind(id BindID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, b := range g.binds {
+		if b.id != id {
+			continue
+		}
+		now := time.Now()
+		g.binds = slices.Delete(g.binds, i, i+1)
+		g.controller.RemoveBind(now, id)
+		g.reserved -= b.reserved
+		b.removed = true
+		for p := b.starting.first; p != nil; p = b.starting.first {
+			g.leave(p)
+			p.finish(ErrBindRemoved)
+		}
+		g.pump(now)
+		return
+	}
+}
+
+// Configure changes what the operator knows, see Controller.Configure.
+func (g *Gate) Configure(cfg Config) Decision {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	d := g.controller.Configure(now, cfg)
+	g.pump(now)
+	return d
+}
+
+// Forget drops everything learned, see Controller.Forget.
+func (g *Gate) Forget() Decision {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	d := g.controller.Forget(now)
+	g.pump(now)
+	return d
+}
+
+// Snapshot reports the state, with the places reserved on each bind.
+func (g *Gate) Snapshot() Snapshot {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.controller.Snapshot(time.Now())
+	for i, b := range g.binds { // both lists are in the order of AddBind
+		s.Binds[i].Reserved = b.reserved
+	}
+	return s
+}
+
+// Decisions returns the newest decisions, newest last.
+func (g *Gate) Decisions() []Decision {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.controller.Decisions()
+}
+
+// Acquire waits for a place in the window of a bind, first come, first served; binds take turns. It fails only when
+// ctx is done. The permit must be released.
+func (g *Gate) Acquire(ctx context.Context) (*Permit, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := &Permit{gate: g}
+	g.mu.Lock()
+	g.acquiring.push(p)
+	g.admit()
+	if p.bind != nil {
+		g.mu.Unlock()
+		return p, nil
+	}
+	woken := p.wait()
+	g.mu.Unlock()
+
+	select {
+	case <-woken:
+		return p, nil
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.bind != nil { // the place came first
+		return p, nil
+	}
+	g.acquiring.remove(p)
+	return nil, ctx.Err()
+}
+
+// pump does whatever has become possible. It runs, under the lock, after everything that may have changed something,
+// so that no wake-up can be lost.
+func (g *Gate) pump(now time.Time) {
+	g.startDue(now)
+	g.admit()
+}
+
+// admit hands places to waiting permits.
+func (g *Gate) admit() {
+	for g.acquiring.first != nil {
+		b := g.place()
+		if b == nil {
+			return
+		}
+		b.reserved++
+		g.reserved++
+		p := g.acquiring.first
+		g.acquiring.remove(p)
+		p.bind = b
+		p.finish(nil)
+	}
+}
+
+// place finds the next bind with a free place.
+func (g *Gate) place() *gateBind {
+	if g.reserved >= g.controller.accountRoom() {
+		return nil
+	}
+	for i := range g.binds {
+		n := (g.nextPlace + i) % len(g.binds)
+		if b := g.binds[n]; b.reserved < g.controller.room(g.controller.bind(b.id)) {
+			g.nextPlace = n + 1
+			return b
+		}
+	}
+	return nil
+}
+
+// startDue starts every permit whose time has come, several if the timer was slower than the pace, and sets the timer
+// for the next one.
+func (g *Gate) startDue(now time.Time) {
+	for g.starting > 0 {
+		b, at := g.nextDue(now)
+		if b == nil {
+			g.setAlarm(now, at)
+			return
+		}
+		p := b.starting.first
+		g.leave(p)
+		g.begin(p, dated(now, at, latest(p.since, b.opened)))
+		p.finish(nil)
+	}
+}
+
+// nextDue finds the bind whose oldest permit may start now, and since when it might. There is none: at is when that
+// will change unless a permit is released before; zero: not until then.
+func (g *Gate) nextDue(now time.Time) (due *gateBind, at time.Time) {
+	for i := range g.binds {
+		n := (g.nextStart + i) % len(g.binds)
+		b := g.binds[n]
+		if b.starting.first == nil {
+			continue
+		}
+		ok, t := g.controller.Next(now, b.id)
+		if !ok {
+			b.closed = true
+			continue
+		}
+		if b.closed {
+			b.closed, b.opened = false, now
+		}
+		if !t.After(now) {
+			g.nextStart = n + 1
+			return b, t
+		}
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	return nil, at
+}
+
+// dated is the time a start counts from: its slot, if it has waited for that and no longer than a timer may be late.
+func dated(now, at, waiting time.Time) time.Time {
+	slot := at.Add(late)
+	if waiting.Before(at) && slot.Before(now) && now.Sub(slot) <= overslept {
+		return slot
+	}
+	return now
+}
+
+// begin counts a permit as sent.
+func (g *Gate) begin(p *Permit, now time.Time) {
+	p.state = started
+	p.bind.reserved--
+	g.reserved--
+	p.ticket = g.controller.OnSend(now, p.bind.id)
+}
+
+// leave takes a permit out of those that wait to start.
+func (g *Gate) leave(p *Permit) {
+	p.bind.starting.remove(p)
+	p.state = acquired
+	g.starting--
+}
+
+func (g *Gate) setAlarm(now, at time.Time) {
+	if at.IsZero() || at.Equal(g.alarm) {
+		return
+	}
+	g.alarm = at
+	if g.timer == nil {
+		g.timer = time.AfterFunc(at.Sub(now), g.ring)
+		return
+	}
+	g.timer.Reset(at.Sub(now))
+}
+
+func (g *Gate) ring() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.alarm = time.Time{}
+	g.pump(time.Now())
+}
