@@ -76,7 +76,7 @@ type Streams struct {
 	Prefix string `yaml:"prefix"`
 	// Copies in a NATS cluster, 1 to 5. Default 1.
 	Replicas int `yaml:"replicas"`
-	// Largest size of the queue and of the journal, each; a full queue refuses publishes. Default 1GiB.
+	// Largest size of the queue; a full one refuses publishes. The journal may take four times as much, then drops its oldest events. Default 1GiB.
 	MaxBytes Size `yaml:"max_bytes"`
 	// How long a repeated Nats-Msg-Id is recognised. Default 10m.
 	DuplicateWindow time.Duration `yaml:"duplicate_window"`

@@ -1,0 +1,89 @@
+//go:build interop
+
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The two tests send through an SMSC that Sluice knows nothing about: no
+// declared rate, no statuses, no window.max.
+
+func TestTokenBucketOf100ASecond(t *testing.T) {
+	acceptance(t, "bucket", "0x58", 2000, 26*time.Second, 0.02)
+}
+
+func TestFiveOutstanding(t *testing.T) {
+	acceptance(t, "outstanding", "0x14", 1000, 28*time.Second, 0.04)
+}
+
+// acceptance sends n messages with `sluice send` and holds the SMSC's ledger
+// and the gateway's events against the promises.
+func acceptance(t *testing.T, mode, status string, n int, limit time.Duration, most float64) {
+	s := startSMSC(t, mode)
+	g := startGateway(t, s)
+	mustRun(t, 3*time.Minute, binary(), "send", "--nats", g.nats, "--route", "main", "--class", "normal",
+		"--file", messagesFile(t, n), "--wait")
+
+	l := s.read(t)
+	share := float64(l.Refused[status]) / float64(l.Submits)
+	t.Logf("%s; %.2f %% refused with %s", l, 100*share, status)
+	if l.Accepted != n || len(l.Messages) != n || l.twice() != 0 {
+		t.Errorf("want %d messages accepted once each", n)
+	}
+	if l.span() > limit {
+		t.Errorf("took %s from the first submit to the last, want at most %s", l.span(), limit)
+	}
+	if share > most || len(l.Refused) > 1 || l.Submits-l.Accepted != l.Refused[status] {
+		t.Errorf("want at most %.0f %% refused, all with %s", 100*most, status)
+	}
+	if l.Unmarked != 0 || l.WithoutValidity != 0 {
+		t.Errorf("%d submits had no user_message_reference, %d no validity_period", l.Unmarked, l.WithoutValidity)
+	}
+	finals := map[string]int{}
+	for _, e := range g.events(t) {
+		switch e.Type {
+		case "submitted":
+			finals[e.ID]++
+		case "failed", "deferred", "expired", "cancelled":
+			t.Errorf("%s ended %s", e.ID, e.Type)
+		}
+	}
+	if len(finals) != n {
+		t.Errorf("%d messages have a submitted event, want %d", len(finals), n)
+	}
+	for id, times := range finals {
+		if times != 1 {
+			t.Errorf("%s has %d final events", id, times)
+		}
+	}
+}
+
+// messagesFile writes n messages, one JSON object a line.
+func messagesFile(t *testing.T, n int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "messages.jsonl")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := json.NewEncoder(f)
+	for i := range n {
+		err := enc.Encode(map[string]any{
+			"v": 1, "id": fmt.Sprintf("interop-%05d", i), "from": "1000", "to": fmt.Sprintf("+1555%07d", i),
+			"text": fmt.Sprintf("Interop message %d.", i),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
