@@ -119,27 +119,25 @@ func (s *Server) ordered() []*session {
 	return sessions
 }
 
-// deliverBy sends what is due on a session, or on another of its account, or keeps it until one is bound.
-func (s *Server) deliverBy(c *session, d *delivery) {
-	to := s.receiver(d, c)
-	if to == nil {
-		if len(s.waiting) >= maxWaiting {
-			s.waiting = s.waiting[1:]
-		}
-		s.waiting = append(s.waiting, d)
+// deliverTo sends d on a session, or keeps it until somebody is bound when there is none.
+func (s *Server) deliverTo(c *session, d *delivery) {
+	if c != nil {
+		c.deliver(d)
 		return
 	}
-	to.deliver(d)
+	if len(s.waiting) >= maxWaiting {
+		s.waiting = s.waiting[1:]
+	}
+	s.waiting = append(s.waiting, d)
 }
 
-// deliverAt is deliverBy at a later moment, when the session that had it is gone.
+// deliverAt sends at a later moment what was left by a session that is gone.
 func (s *Server) deliverAt(due time.Time, d *delivery) {
-	to := s.receiver(d, nil)
-	if to == nil {
-		s.deliverBy(nil, d)
+	if c := s.receiver(d, nil); c != nil {
+		c.box.put(item{due: due, special: &special{delivery: d}})
 		return
 	}
-	to.box.put(item{due: due, special: &special{delivery: d}})
+	s.deliverTo(nil, d)
 }
 
 // deliverWaiting looks again at what waits for a receiver.
@@ -147,25 +145,33 @@ func (s *Server) deliverWaiting() {
 	waiting := s.waiting
 	s.waiting = nil
 	for _, d := range waiting {
-		s.deliverBy(nil, d)
+		s.deliverTo(s.receiver(d, nil), d)
 	}
 }
 
-// deliver sends d on this session and remembers it until it is acknowledged.
+// deliver sends d on this session.
 func (c *session) deliver(d *delivery) {
+	if octets := c.encodeDelivery(nil, d); octets != nil {
+		c.box.put(item{due: c.srv.now(), special: &special{raw: octets}})
+	}
+}
+
+// encodeDelivery appends d as a request of this session and remembers it until it is acknowledged.
+func (c *session) encodeDelivery(octets []byte, d *delivery) []byte {
 	sequence := c.nextSequence()
-	octets, err := d.encode(nil, sequence)
-	if err != nil { // all that is delivered was encoded once, or made here
-		return
+	octets, err := d.encode(octets, sequence)
+	if err != nil { // all that comes here was encoded once, or made here
+		return octets
 	}
 	c.unacked[sequence] = d
 	c.srv.totals.deliveries++
-	c.box.put(item{due: c.srv.now(), special: &special{raw: octets}})
 	if d.copies > 0 {
 		again := *d
 		again.copies--
+		d.copies = 0 // not once more if it is refused
 		c.box.put(item{due: c.srv.now(), special: &special{delivery: &again}})
 	}
+	return octets
 }
 
 // acknowledged takes the response to a delivery.

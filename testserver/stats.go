@@ -181,15 +181,15 @@ func (s *Server) SetLimits(limits ...Limit) error {
 	return nil
 }
 
-// SetScenario replaces everything but the ledger's bounds and the seed, and keeps what has been counted; binds that
-// are bound stay.
+// SetScenario replaces everything but the seed, the ledger's bounds and the form of message ids, and keeps what has
+// been counted; sessions stay.
 func (s *Server) SetScenario(sc Scenario) error {
 	if err := sc.Validate(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sc.Ledger, sc.Seed = s.sc.Ledger, s.sc.Seed
+	sc.Seed, sc.Ledger, sc.MessageID = s.sc.Seed, s.sc.Ledger, s.sc.MessageID
 	s.sc = sc
 	s.tallies = newTallies(&s.sc)
 	for c := range s.sessions {

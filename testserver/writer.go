@@ -62,7 +62,11 @@ func (c *session) carryOut(now time.Time, octets []byte, items []item) []byte {
 			octets = c.settle(now, octets, it)
 			answered = answered || !it.silent
 		case x.delivery != nil:
-			s.deliverBy(c, x.delivery)
+			if to := s.receiver(x.delivery, c); to == c {
+				octets = c.encodeDelivery(octets, x.delivery)
+			} else {
+				s.deliverTo(to, x.delivery)
+			}
 		case x.probe:
 			octets = c.watch(now, octets)
 		default:
@@ -157,7 +161,7 @@ func (c *session) watch(now time.Time, octets []byte) []byte {
 		c.hangUp(now, FIN)
 		return octets
 	}
-	if c.probed.Before(heard) {
+	if !c.probed.After(heard) {
 		c.probed = time.Time{} // anything is a sign of life
 	}
 	next := now.Add(time.Hour)
