@@ -7,6 +7,8 @@ GO        ?= go
 # FUZZTIME is how long each fuzz target runs; BENCHTIME how long each benchmark.
 FUZZTIME  ?= 10s
 BENCHTIME ?= 1s
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
 .PHONY: help demo build test race fuzz bench bench-codec bench-session lint check interop cover schema peers clean
@@ -18,7 +20,7 @@ demo: ## Show a naive sender and Sluice against an SMSC whose ceiling moves (und
 	$(GO) run ./cmd/sluice demo
 
 build: ## Build bin/sluice and bin/fakesmsc.
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/sluice ./cmd/fakesmsc
 
 test: ## Run the tests; needs nothing but Go.
 	$(GO) test -shuffle=on ./...
