@@ -1,6 +1,6 @@
 # Two static binaries in an empty image, run without root.
 #
-#   docker build -t sluice .
+#   docker build -t sluice --build-arg VERSION=$(git describe --tags --always) .
 #   docker run -e ACME_PASSWORD -v ./sluice:/var/lib/sluice sluice
 #
 # The directory holds sluice.yaml and belongs to user 65532; the queue is stored
@@ -11,13 +11,14 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /out/ ./cmd/sluice ./cmd/fakesmsc \
- && mkdir -p /out/lib/sluice
+ARG VERSION=unknown
+ARG COMMIT=
+RUN make build VERSION=$VERSION COMMIT=$COMMIT && mkdir -p /out/lib/sluice
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build --chown=65532:65532 /out/lib/sluice /var/lib/sluice
-COPY --from=build /out/sluice /out/fakesmsc /usr/bin/
+COPY --from=build /src/bin/sluice /src/bin/fakesmsc /usr/bin/
 USER 65532:65532
 VOLUME /var/lib/sluice
 ENTRYPOINT ["/usr/bin/sluice"]
