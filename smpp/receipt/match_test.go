@@ -1,0 +1,93 @@
+package receipt
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestKeys(t *testing.T) {
+	const uuid = "74E02ee1-4e2f-4a6e-a78b-4b247d756a22"
+	for _, tc := range []struct {
+		id   string
+		f    Format
+		want []string
+	}{
+		{"", Opaque, []string{""}},
+		{"77", Opaque, []string{"77"}},
+		{"0077", Opaque, []string{"0077", "77"}},
+		{"000", Opaque, []string{"000", "0"}},
+		{"00B8BE19", Opaque, []string{"00B8BE19", "00b8be19", "b8be19"}},
+		{"0118Z-0122I", Opaque, []string{"0118Z-0122I", "0118z-0122i"}},
+		{uuid, Opaque, []string{uuid}},
+		{uuid, Hex, []string{uuid}},
+		{"00" + uuid[2:], Opaque, []string{"00" + uuid[2:]}},
+		{"39f99dd5", Hex, []string{"#39f99dd5"}},
+		{"0972660181", Dec, []string{"#39f99dd5"}},
+		{"0x10", Hex, []string{"0x10"}},
+		{"12ab", Dec, []string{"12ab"}},
+		{"117062714244798261", Dec, []string{"#19fe3eb1b011735"}},
+		{"117062714244798261", Hex, []string{"#117062714244798261"}},
+		{"", Dec, []string{""}},
+		{"", Hex, []string{""}},
+		{strings.Repeat("9", 65), Dec, []string{strings.Repeat("9", 65)}},
+	} {
+		if got := Keys(tc.id, tc.f); !slices.Equal(got, tc.want) {
+			t.Errorf("%q as %s: %q, want %q", tc.id, tc.f, got, tc.want)
+		}
+		if got := Canonical(tc.id, tc.f); got != tc.want[len(tc.want)-1] {
+			t.Errorf("%q as %s: canonical %q", tc.id, tc.f, got)
+		}
+	}
+}
+
+// TestNumbersOfDifferentMessages has ids that look alike and are not: 12345678 as hexadecimal and as decimal.
+func TestNumbersOfDifferentMessages(t *testing.T) {
+	m := Matching{Response: Hex, Receipt: Dec}
+	if m.ResponseKey("12345678") == m.ReceiptKey("12345678") {
+		t.Error("a hexadecimal response matches the same digits in decimal")
+	}
+	if m.ResponseKey("12345678") != m.ReceiptKey("305419896") {
+		t.Error("0x12345678 is 305419896")
+	}
+	// An id that is no number must not meet the mark of a number.
+	if m.ResponseKey("A") == m.ReceiptKey("A") {
+		t.Error("0xA matches an id that is the letter A")
+	}
+}
+
+// TestNoConversionUnlessBothAreSet leaves ids alone when one format is opaque, or both are the same.
+func TestNoConversionUnlessBothAreSet(t *testing.T) {
+	for _, m := range []Matching{{}, {Response: Hex}, {Receipt: Dec}, {Response: Hex, Receipt: Hex}, {Response: Dec, Receipt: Dec}} {
+		if got := m.ResponseKeys("0010"); !slices.Equal(got, []string{"0010", "10"}) {
+			t.Errorf("%v: response keys %q", m, got)
+		}
+		if got := m.ReceiptKeys("0010"); !slices.Equal(got, []string{"0010", "10"}) {
+			t.Errorf("%v: receipt keys %q", m, got)
+		}
+	}
+}
+
+func TestIsUUID(t *testing.T) {
+	const uuid = "74e02ee1-4e2f-4a6e-a78b-4b247d756a22"
+	if !isUUID(uuid) || isUUID(uuid[:35]) || isUUID(strings.Replace(uuid, "-", "a", 1)) || isUUID(strings.Replace(uuid, "7", "g", 1)) {
+		t.Error("the form of a UUID is not recognised")
+	}
+}
+
+func TestFormatWords(t *testing.T) {
+	for _, f := range []Format{Opaque, Hex, Dec} {
+		text, _ := f.MarshalText()
+		var back Format
+		if err := back.UnmarshalText(text); err != nil || back != f {
+			t.Errorf("%s: %s, %v", f, back, err)
+		}
+	}
+	var f Format
+	if err := f.UnmarshalText([]byte("octal")); err == nil || err.Error() != `id format "octal" is not known: write one of opaque, hex, dec` {
+		t.Errorf("error %v", err)
+	}
+	if Format(9).String() != "format(9)" {
+		t.Error(Format(9).String())
+	}
+}
