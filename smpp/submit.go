@@ -58,6 +58,10 @@ func (s *Session) Submit(ctx context.Context, sm *pdu.SubmitSM, ref any) (Respon
 	if err != nil {
 		return Response{}, err
 	}
+	if ctx.Done() == nil {
+		<-w.answered
+		return w.response, w.err
+	}
 	select {
 	case <-w.answered:
 	case <-ctx.Done():

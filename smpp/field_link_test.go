@@ -1,0 +1,330 @@
+package smpp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/smpp/pdu"
+)
+
+// The tests of this file and of field_pdu_test.go are named after public bug
+// reports of other SMPP software: what went wrong there must not go wrong here.
+// This file has those about the link and the life of a session.
+
+// F02: no reply in time; the message was neither retried nor reported.
+func TestF02SwallowedSubmitHasOneVerdict(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		c := submit(t.Context(), s, nil)
+		if seq := p.submits(1)[0]; seq != 2 {
+			t.Fatalf("sequence %d, want 2", seq)
+		}
+		time.Sleep(7 * time.Second)
+		_ = p.conn.Close()
+		r := <-c
+		wantError(t, r, ErrNoResponse)
+		wantError(t, r, ErrHungUp)
+		wantEnd(t, s, ErrHungUp)
+		if n := s.Stats().InFlight; n != 0 {
+			t.Fatalf("%d in flight after the end", n)
+		}
+	})
+}
+
+// brokenConn fails its writes once told to, as a socket that died between the
+// grant of a slot and the write.
+type brokenConn struct {
+	net.Conn
+	broken chan struct{}
+}
+
+func (c brokenConn) Write(b []byte) (int, error) {
+	select {
+	case <-c.broken:
+		return 0, errors.New("broken pipe")
+	default:
+		return c.Conn.Write(b)
+	}
+}
+
+// F09: the window showed room, the socket was closed, the message was lost
+// between the slot and the write.
+func TestF09FailedWriteGivesSlotAndMessageBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		p := newScript(t, far)
+		conn := brokenConn{near, make(chan struct{})}
+		go func() {
+			h := p.next()
+			p.sendPDU(0, h.Sequence, &pdu.BindResp{Command: h.ID.Response()})
+		}()
+		s, err := Bind(t.Context(), conn, testConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(conn.broken)
+		_, err = s.Submit(t.Context(), message(), nil)
+		if !errors.Is(err, ErrNotSent) {
+			t.Fatalf("Submit returned %v, want ErrNotSent", err)
+		}
+		<-s.Done()
+		if st := s.Stats(); st.InFlight != 0 || st.Tombstones != 0 {
+			t.Fatalf("stats %+v, want nothing in flight", st)
+		}
+	})
+}
+
+// F12: the first PDU used sequence number 0.
+func TestF12BindIsSequenceOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		p := newScript(t, far)
+		go func() { _, _ = Bind(t.Context(), near, testConfig()) }()
+		p.expectHex("00000023" + "00000009" + "00000000" + "00000001" +
+			"736c7569636500" + "73656372657400" + "00" + "34" + "0000" + "00")
+	})
+}
+
+// F18: the client dropped TCP without unbind, and the next bind was 0x05.
+func TestF18StopDrainsThenUnbinds(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		cs := submitInOrder(t.Context(), s, 3)
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close(t.Context()) }()
+		for i, seq := range p.submits(3) {
+			time.Sleep(time.Second)
+			p.answer(seq, "A")
+			wantAccepted(t, <-cs[i], "A")
+		}
+		p.expectHex("00000010000000060000000000000005")
+		p.sendHex("00000010800000060000000000000005")
+		p.expectClosed()
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// F19: unbind from the SMSC was ignored, or the session stayed half closed for
+// days.
+func TestF19UnbindOfTheSMSC(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		cs := submitInOrder(t.Context(), s, 2)
+		seqs := p.submits(2)
+		start := time.Now()
+		p.sendHex("00000010000000060000000000000009")
+		p.expectHex("00000010800000060000000000000009")
+		_, err := s.Submit(t.Context(), message(), nil)
+		if !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrUnbound) {
+			t.Fatalf("Submit after the unbind returned %v, want ErrNotSent and ErrUnbound", err)
+		}
+		p.answer(seqs[0], "A")
+		wantAccepted(t, <-cs[0], "A")
+		wantError(t, <-cs[1], ErrNoResponse)
+		p.expectClosed()
+		wantEnd(t, s, ErrUnbound)
+		if d := time.Since(start); d != 5*time.Second {
+			t.Fatalf("the session ended %v after the unbind, want UnbindTimeout", d)
+		}
+	})
+}
+
+func TestF19UnbindEndsAtOnceWhenNothingIsInFlight(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		start := time.Now()
+		p.sendHex("00000010000000060000000000000009")
+		p.expectHex("00000010800000060000000000000009")
+		p.expectClosed()
+		wantEnd(t, s, ErrUnbound)
+		if d := time.Since(start); d != 0 {
+			t.Fatalf("the session ended %v after the unbind, want at once", d)
+		}
+	})
+}
+
+func TestF19UnbindWithdrawsWhatWasNotWritten(t *testing.T) {
+	bubbleStalled(t, testConfig(), func(t *testing.T, s *Session, p *stalled) {
+		stuck := submit(t.Context(), s, nil)
+		synctest.Wait()
+		queued := submit(t.Context(), s, nil)
+		synctest.Wait()
+		go func() { _, _ = p.conn.Write(octets(t, "00000010000000060000000000000009")) }()
+		r := <-queued
+		wantError(t, r, ErrNotSent)
+		wantError(t, r, ErrUnbound)
+		q := p.resume(t)
+		q.answer(q.submits(1)[0], "A")
+		wantAccepted(t, <-stuck, "A")
+		q.expect(pdu.IDUnbindResp, 0, 9)
+		q.expectClosed()
+	})
+}
+
+// F37: a dead link was not seen; or enquire_link went out each second without
+// a look at the replies.
+func TestF37DeadLinkEndsAfterIntervalAndTimeout(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		start := time.Now()
+		c := submit(t.Context(), s, nil)
+		p.submits(1)
+		p.expect(pdu.IDEnquireLink, 0, 3)
+		if d := time.Since(start); d != 30*time.Second {
+			t.Fatalf("the probe came after %v, want 30s", d)
+		}
+		wantError(t, <-c, ErrNoResponse)
+		wantEnd(t, s, ErrSilent)
+		if d := time.Since(start); d != 40*time.Second {
+			t.Fatalf("the session ended after %v, want 40s", d)
+		}
+		p.expectClosed()
+	})
+}
+
+func TestF37SilentPeerGetsOneProbePerInterval(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, _ *Session, p *script) {
+		start := time.Now()
+		for i := range 20 {
+			h := p.next()
+			if d := time.Since(start); h.ID != pdu.IDEnquireLink || d != time.Duration(i+1)*30*time.Second {
+				t.Fatalf("%v after %v, want probe %d at %v", h.ID, d, i+1, time.Duration(i+1)*30*time.Second)
+			}
+			p.sendPDU(0, h.Sequence, &pdu.EnquireLinkResp{})
+		}
+	})
+}
+
+func TestF37TrafficIsLife(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		for i := range 10 {
+			time.Sleep(29 * time.Second)
+			p.sendPDU(0, uint32(i+1), &pdu.EnquireLink{})
+			p.expect(pdu.IDEnquireLinkResp, 0, uint32(i+1)) // and no probe of ours
+		}
+		// Octets that are no whole PDU are life too, even for a probe.
+		p.expect(pdu.IDEnquireLink, 0, 2)
+		p.send(make([]byte, 3))
+		time.Sleep(20 * time.Second)
+		select {
+		case <-s.Done():
+			t.Fatalf("the session ended although octets came: %v", s.Err())
+		default:
+		}
+	})
+}
+
+// F38: enquire_link "timeout" though the reply is in the capture: the reader
+// was busy with a handler.
+func TestF38SlowHandlerDelaysNothing(t *testing.T) {
+	cfg := testConfig()
+	cfg.EnquireLinkInterval = 5 * time.Second
+	cfg.EnquireLinkTimeout = 2 * time.Second
+	cfg.Handler = handler{deliver: func(ctx context.Context, _ *Inbound) pdu.Status {
+		select {
+		case <-time.After(15 * time.Second):
+		case <-ctx.Done():
+		}
+		return pdu.StatusOK
+	}}
+	bubble(t, cfg, func(t *testing.T, s *Session, p *script) {
+		start := time.Now()
+		p.sendPDU(0, 77, &pdu.DeliverSM{})
+		c := submit(t.Context(), s, nil)
+		p.answer(p.submits(1)[0], "A")
+		r := <-c
+		wantAccepted(t, r, "A")
+		if r.response.RTT != 0 {
+			t.Fatalf("the answer took %v behind a busy handler", r.response.RTT)
+		}
+		for range 2 {
+			h := p.next()
+			if h.ID != pdu.IDEnquireLink {
+				t.Fatalf("the session sent %v, want enquire_link", h.ID)
+			}
+			p.sendPDU(0, h.Sequence, &pdu.EnquireLinkResp{})
+		}
+		for {
+			h := p.next()
+			if h.ID == pdu.IDDeliverSMResp {
+				break
+			}
+			p.sendPDU(0, h.Sequence, &pdu.EnquireLinkResp{})
+		}
+		if d := time.Since(start); d != 15*time.Second {
+			t.Fatalf("deliver_sm_resp came after %v, want 15s", d)
+		}
+	})
+}
+
+// F44: TLS spoken to a plain port, or the reverse.
+func TestF44TLSClientToSilentPlainServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		newScriptlessReader(t, far)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := handshake(ctx, near, &tls.Config{}, "smsc.example.net")
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "plain SMPP") {
+			t.Fatalf("the handshake returned %v, want its deadline and a hint", err)
+		}
+		if d := time.Since(start); d != 10*time.Second {
+			t.Fatalf("the handshake took %v, want 10s", d)
+		}
+	})
+}
+
+func TestF44TLSClientToTalkativePlainServer(t *testing.T) {
+	for name, reply := range map[string]string{
+		"generic_nack": "00000010800000000000000200000000",
+		"HTTP":         "485454502f312e3120343030204261642052657175657374",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				newScriptlessReader(t, far)
+				go func() { _, _ = far.Write(octets(t, reply)) }()
+				_, err := handshake(t.Context(), near, &tls.Config{}, "smsc.example.net")
+				if !errors.Is(err, ErrNotTLS) {
+					t.Fatalf("the handshake returned %v, want ErrNotTLS", err)
+				}
+			})
+		})
+	}
+}
+
+func TestF44PlainClientToTLSServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		p := newScript(t, far)
+		p.sendHex("15030300020228")
+		_, err := Bind(t.Context(), near, testConfig())
+		le, ok := errors.AsType[*pdu.LengthError](err)
+		if !ok || !strings.Contains(le.Guess, "TLS") {
+			t.Fatalf("Bind returned %v, want a *pdu.LengthError that names TLS", err)
+		}
+	})
+}
+
+// newScriptlessReader reads and drops what a test's peer is sent.
+func newScriptlessReader(t *testing.T, conn net.Conn) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b := make([]byte, 4096)
+		for {
+			if _, err := conn.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = conn.Close()
+		<-ended
+	})
+}
