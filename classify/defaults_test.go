@@ -139,7 +139,7 @@ func TestDefaultNamesAgreeWithCodec(t *testing.T) {
 func TestFieldShape(t *testing.T) {
 	shape := []pdu.Status{0x01, 0x06, 0x07, 0x43, 0x48, 0x49, 0x50, 0x51, 0x54, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0x104}
 	table := Default()
-	for status := pdu.Status(0); status < 0x600; status++ {
+	for status := range pdu.Status(0x600) {
 		want := slices.Contains(shape, status)
 		if got := table.Of(Submit, status); got.Shape != want || got.Shape && got.Class != Terminal {
 			t.Errorf("submit 0x%X: shape %t of class %s, want %t and terminal", uint32(status), got.Shape, got.Class, want)

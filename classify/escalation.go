@@ -1,5 +1,7 @@
 package classify
 
+import "slices"
+
 // EscalatePairs and EscalateTenants say how widely a run of field-shape answers must be spread before it is held
 // against the route instead of the messages.
 const (
@@ -50,12 +52,7 @@ func (e *Escalation) addTenant(tenant string) {
 
 // addPair notes a pair that the run does not hold yet.
 func (e *Escalation) addPair(f uint64) {
-	for _, known := range e.pairs[:e.seen] {
-		if known == f {
-			return
-		}
-	}
-	if e.seen < len(e.pairs) {
+	if e.seen < len(e.pairs) && !slices.Contains(e.pairs[:e.seen], f) {
 		e.pairs[e.seen] = f
 		e.seen++
 	}

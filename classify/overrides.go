@@ -99,7 +99,7 @@ func scopeOver(p Phase, class Class, old Verdict) Scope {
 func (t *Table) accountRules(overrides map[string]Override) ([]rule, error) {
 	var faults []error
 	var both, one []rule
-	written := make(map[string]string, len(overrides)) // what a key means -> the key that said so
+	written := make(map[string]string, len(overrides)) // phases and number that a key means -> the key that said so
 	for _, k := range slices.Sorted(maps.Keys(overrides)) {
 		o := overrides[k]
 		phases, status, err := t.parseKey(k)
@@ -108,7 +108,7 @@ func (t *Table) accountRules(overrides map[string]Override) ([]rule, error) {
 			continue
 		}
 		r := rule{phases: phases, status: status, class: o.Class, hold: o.Hold, origin: "account override"}
-		meant := fmt.Sprint(phases, status)
+		meant := fmt.Sprintf("%v 0x%X", phases, uint32(status))
 		if first, ok := written[meant]; ok {
 			faults = append(faults, fmt.Errorf("statuses %q: the same status as %q: keep one of them", k, first))
 		}

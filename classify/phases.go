@@ -32,14 +32,12 @@ func atBind(r *Row) {
 // atNack gives a row its meaning in a generic_nack that names a message (SMPP 3.4 section 4.3). The peer could
 // not take the PDU at all, so a status is as good as in a submit_sm_resp, but for two.
 func atNack(r *Row) {
-	if r.Low != r.High {
-		return
-	}
-	switch r.Low {
-	case pdu.StatusOK:
+	switch {
+	case r.Low != r.High:
+	case r.Low == pdu.StatusOK:
 		// "Not acknowledged, no error" contradicts itself: it must not count as accepted.
 		r.Verdict.Class = Unknown
-	case pdu.StatusInvCmdLen:
+	case r.Low == pdu.StatusInvCmdLen:
 		// The peer has lost the framing of the stream: what follows on this bind is suspect.
 		r.Verdict.Scope = ScopeBind
 	}

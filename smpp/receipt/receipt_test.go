@@ -261,9 +261,17 @@ func TestIsReceipt(t *testing.T) {
 		id, state bool
 		want      bool
 	}{
-		{0x04, false, false, true}, {0x44, false, false, true}, {0x08, false, false, true}, {0x20, false, false, true},
-		{0x00, true, false, true}, {0x00, false, true, true}, {0x40, false, false, false}, {0x03, false, false, false},
-		{0x10, false, false, false}, {0x18, false, false, false}, {0xC3, false, false, false},
+		{0x04, false, false, true},
+		{0x44, false, false, true},
+		{0x08, false, false, true},
+		{0x20, false, false, true},
+		{0x00, true, false, true},
+		{0x00, false, true, true},
+		{0x40, false, false, false},
+		{0x03, false, false, false},
+		{0x10, false, false, false},
+		{0x18, false, false, false},
+		{0xC3, false, false, false},
 	} {
 		if got := IsReceipt(tc.esmClass, tc.id, tc.state); got != tc.want {
 			t.Errorf("esm_class %02X, TLVs %t %t: %t", tc.esmClass, tc.id, tc.state, got)
@@ -278,8 +286,10 @@ func TestIsReceipt(t *testing.T) {
 
 func TestInputOf(t *testing.T) {
 	payload := pdu.TLVs{
-		{Tag: pdu.TagMessagePayload, Value: []byte("id:2")}, {Tag: pdu.TagReceiptedMessageID, Value: []byte("9\x00")},
-		{Tag: pdu.TagMessageState, Value: []byte{2}}, {Tag: pdu.TagNetworkErrorCode, Value: []byte{3, 0, 1}},
+		{Tag: pdu.TagMessagePayload, Value: []byte("id:2")},
+		{Tag: pdu.TagReceiptedMessageID, Value: []byte("9\x00")},
+		{Tag: pdu.TagMessageState, Value: []byte{2}},
+		{Tag: pdu.TagNetworkErrorCode, Value: []byte{3, 0, 1}},
 	}
 	for _, tc := range []struct {
 		name string

@@ -24,8 +24,7 @@ func TestCharacterErrorNamesNoContent(t *testing.T) {
 		{"ж’", Options{Encoding: GSM7, Transliterate: true}, "text: character 1 (a letter)"},
 	} {
 		_, err := Encode(tc.text, tc.options)
-		var ce *CharacterError
-		if !errors.As(err, &ce) {
+		if _, ok := errors.AsType[*CharacterError](err); !ok {
 			t.Errorf("%q: %v", tc.text, err)
 			continue
 		}

@@ -3,6 +3,7 @@ package text
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // maxPayload is the most octets that a TLV can carry.
@@ -63,7 +64,7 @@ func (o Options) elements(c coded) ([]byte, error) {
 	if hasElement(o.UDH, ieSingleShift, ieLockingShift) {
 		return nil, errors.New("text: udh names a language, and so does the text: leave the element out")
 	}
-	return append(elements[:len(elements):len(elements)], ieSingleShift, 1, byte(c.language)), nil
+	return append(slices.Clip(elements), ieSingleShift, 1, byte(c.language)), nil
 }
 
 // countParts counts the parts of a text that does not fit one.
