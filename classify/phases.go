@@ -36,7 +36,7 @@ func atNack(r *Row) {
 	case r.Low != r.High:
 	case r.Low == pdu.StatusOK:
 		// "Not acknowledged, no error" contradicts itself: it must not count as accepted.
-		r.Verdict.Class = Unknown
+		r.Meaning, r.Verdict.Class = "Not acknowledged, yet no error named", Unknown
 	case r.Low == pdu.StatusInvCmdLen:
 		// The peer has lost the framing of the stream: what follows on this bind is suspect.
 		r.Verdict.Scope = ScopeBind

@@ -91,6 +91,7 @@ func TestWhy(t *testing.T) {
 		{Default(), Submit, 0x45, "Submit failed, no reason given; a temporary fault: the message waits and one attempt is used."},
 		{Default(), Submit, 0x0B, "Recipient address refused; the message fails as it is written."},
 		{Default(), Nack, 0x02, "PDU length field does not fit the PDU; the message fails as it is written, and the bind is renewed."},
+		{Default(), Nack, 0x00, "Not acknowledged, yet no error named; nothing is agreed about it: the message is tried again a few times, and the status is logged."},
 		{Default(), Submit, 0x48, "Sender TON refused; the message fails as it is written; a run of such answers stops the account instead."},
 		{Default(), Submit, 0x03, "Operation not known or not allowed here; the account stops and its messages stay queued until its settings are put right."},
 		{Default(), Bind, 0x0E, "Wrong password; the account stays unbound and is probed slowly until its settings are put right."},
