@@ -1,6 +1,9 @@
 package pdu
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Lengths of the C-octet strings, in octets without the terminating NUL that
 // the specification counts (SMPP 3.4 sections 5.2 and 4.7.1).
@@ -80,7 +83,7 @@ func (r *reader) cstring(field string) []byte {
 func (r *reader) lastCString() []byte {
 	n := bytes.IndexByte(r.rest, 0)
 	if n < 0 {
-		v := r.rest
+		v := slices.Clip(r.rest)
 		r.rest = nil
 		return v
 	}

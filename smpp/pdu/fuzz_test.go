@@ -129,8 +129,7 @@ func FuzzParseTime(f *testing.F) {
 			write = pdu.AppendRelativeTime
 		}
 		again, err := write(nil, got.Seconds)
-		var timeErr *pdu.TimeError
-		if errors.As(err, &timeErr) {
+		if _, ok := errors.AsType[*pdu.TimeError](err); ok {
 			return // an offset led out of the century, or zero seconds from now
 		}
 		if back, ok := pdu.ParseTime(again); err != nil || !ok || back != got {

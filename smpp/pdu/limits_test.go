@@ -96,6 +96,7 @@ func TestFieldLimits(t *testing.T) {
 			checkRefused(t, f, bytes.Repeat([]byte("S"), 70_000))
 			if !f.octets {
 				checkRefused(t, f, append(longest[:f.limit-1:f.limit-1], 0))
+				checkRefused(t, f, append([]byte{0}, longest[1:]...))
 			}
 		})
 	}
@@ -118,6 +119,9 @@ func checkRefused(t *testing.T, f limitedField, v []byte) {
 	}
 	if string(b) != "before" {
 		t.Errorf("after an error the buffer holds %d octets", len(b))
+	}
+	if b, err := f.with(v).AppendBody([]byte("before")); err == nil || string(b) != "before" {
+		t.Errorf("after %v from AppendBody the buffer holds %d octets", err, len(b))
 	}
 }
 

@@ -117,7 +117,10 @@ func TestMessageStateNames(t *testing.T) {
 func TestTLVAccess(t *testing.T) {
 	list := pdu.TLVs{
 		pdu.Uint8TLV(1, 0xAB), pdu.Uint16TLV(2, 0xABCD), pdu.Uint32TLV(4, 0xABCDEF01),
-		pdu.CStringTLV(5, "id"), {Tag: 6, Value: []byte("id")}, {Tag: 7}, pdu.Uint8TLV(1, 0xFF),
+		pdu.CStringTLV(5, "id"),
+		{Tag: 6, Value: []byte("id")},
+		{Tag: 7},
+		pdu.Uint8TLV(1, 0xFF),
 	}
 	if v, ok := list.Uint8(1); v != 0xAB || !ok {
 		t.Errorf("the first of two is %x, %v", v, ok)
@@ -145,6 +148,7 @@ func TestTLVAccess(t *testing.T) {
 
 func TestGuessForeign(t *testing.T) {
 	for octets, want := range map[string]string{
+		"AMQP":                         "AMQP",
 		"HTTP/1.1 400":                 "an HTTP response",
 		"GET / HTTP/1.1":               "an HTTP request",
 		"POST /":                       "an HTTP request",

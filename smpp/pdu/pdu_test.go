@@ -119,8 +119,8 @@ func TestBodiesAreReused(t *testing.T) {
 			if err := body.ParseBody(wire[pdu.HeaderLen:]); err != nil {
 				t.Errorf("%s after %s: %v", s.name, before.name, err)
 			}
-			if again := mustAppend(t, 0, 1, body); !bytes.Equal(again, wire) {
-				t.Errorf("%s after %s is %x, want %x", s.name, before.name, again, wire)
+			if got, want := fmt.Sprintf("%+v", body), fmt.Sprintf("%+v", s.body); got != want {
+				t.Errorf("%s after %s is\n%s, want\n%s", s.name, before.name, got, want)
 			}
 		}
 	}
@@ -144,6 +144,21 @@ func TestFieldsDoNotGrowIntoTheirNeighbours(t *testing.T) {
 	if !bytes.Equal(wire, before) {
 		t.Errorf("the buffer is now %x, was %x", wire, before)
 	}
+	var resp pdu.SubmitSMResp
+	if err := resp.ParseBody([]byte("no NUL, next PDU")[:6]); err != nil || cap(resp.MessageID) != 6 {
+		t.Errorf("message_id without a NUL is %q with room for %d octets, %v", resp.MessageID, cap(resp.MessageID), err)
+	}
+}
+
+// TestParseStopsAtCommandLength has the next PDU in the same buffer.
+func TestParseStopsAtCommandLength(t *testing.T) {
+	for _, s := range samples() {
+		wire := mustAppend(t, 0, 1, s.body)
+		_, body := mustParse(t, append(bytes.Clone(wire), wire...))
+		if got, want := fmt.Sprintf("%+v", body), fmt.Sprintf("%+v", s.body); got != want {
+			t.Errorf("%s is\n%s, want\n%s", s.name, got, want)
+		}
+	}
 }
 
 func TestParseRefusesWhatIsNotThere(t *testing.T) {
@@ -158,6 +173,17 @@ func TestParseRefusesWhatIsNotThere(t *testing.T) {
 	var length *pdu.LengthError
 	if _, _, err := pdu.Parse(pdu.Header{Length: 15, ID: pdu.IDUnbind}.Append(nil)); !errors.As(err, &length) {
 		t.Errorf("command_length 15: error is %v", err)
+	}
+}
+
+// TestUnknownDestFlag: behind a dest_flag of 3 nobody knows where a field starts.
+func TestUnknownDestFlag(t *testing.T) {
+	wire := mustAppend(t, 0, 1, &pdu.SubmitMulti{Dests: []pdu.Destination{{Address: pdu.Address{Addr: []byte("1")}}}})
+	wire[pdu.HeaderLen+5] = 3
+	_, _, err := pdu.Parse(wire)
+	want := "pdu: submit_multi: dest_flag (length 1, limit 1) is neither 1 (address) nor 2 (distribution list)"
+	if err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
 	}
 }
 

@@ -113,8 +113,7 @@ func TestSubmitSMLimits(t *testing.T) {
 			"short_message":    len(sm.ShortMessage) > 254,
 		}
 		_, err := pdu.Append(nil, 0, 1, sm)
-		var field *pdu.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[*pdu.FieldError](err); ok {
 			if !over[field.Field] || field.Length <= field.Limit {
 				t.Fatalf("refused: %v", err)
 			}

@@ -12,8 +12,8 @@ import (
 type sample struct {
 	name string
 	body pdu.Body
-	// optional lists the lengths of the body from which on each prefix is legal,
-	// because only TLVs, or a message_id without its NUL, are cut.
+	// cutsOK reports whether the first n octets of the body are a legal body too:
+	// only TLVs are cut, or the NUL of a last message_id.
 	cutsOK func(n int) bool
 }
 
