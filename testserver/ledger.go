@@ -62,9 +62,10 @@ const (
 
 // ledger remembers the newest submits and the keys of those accepted. It is guarded by the server's mutex.
 type ledger struct {
-	records, keys int // bounds; none when negative
-	entries       []entry
-	next          uint64 // number of the next submit, from 1
+	records, keys int       // bounds; none when negative
+	chunks        [][]entry // of the newest entries, a ring once it is full
+	kept          int       // entries in chunks
+	next          uint64    // number of the next submit, from 1
 	seen          map[uint64]struct{}
 	order         []uint64 // keys by age, a ring once it is full
 	oldest        int
@@ -107,28 +108,37 @@ func (l *ledger) accept(key uint64) bool {
 	return false
 }
 
+// chunk is how many entries are allocated together: growing one large slice would stop the server for its copy.
+const chunk = 4096
+
 // add stores a submit and returns its number.
 func (l *ledger) add(e entry) uint64 {
 	number := l.next
 	l.next++
-	switch {
-	case l.records < 0:
-	case len(l.entries) < l.records:
-		l.entries = append(l.entries, e)
-	default:
-		l.entries[l.index(number)] = e
+	if l.records < 0 {
+		return number
 	}
+	if l.kept < l.records {
+		if l.kept%chunk == 0 {
+			l.chunks = append(l.chunks, make([]entry, min(chunk, l.records-l.kept)))
+		}
+		l.kept++
+	}
+	*l.place(number) = e
 	return number
 }
 
-func (l *ledger) index(number uint64) int { return int((number - 1) % uint64(l.records)) }
+func (l *ledger) place(number uint64) *entry {
+	index := int((number - 1) % uint64(l.records))
+	return &l.chunks[index/chunk][index%chunk]
+}
 
 // at is the entry of a number, nil when it is not kept.
 func (l *ledger) at(number uint64) *entry {
-	if number == 0 || number >= l.next || number+uint64(len(l.entries)) < l.next {
+	if number == 0 || number >= l.next || number+uint64(l.kept) < l.next {
 		return nil
 	}
-	return &l.entries[l.index(number)]
+	return l.place(number)
 }
 
 func (l *ledger) answered(number uint64) {
@@ -167,7 +177,7 @@ func (s *Server) Records(q Query) []Record {
 	defer s.mu.Unlock()
 	l := &s.ledger
 	found := []Record{}
-	for number := max(q.After+1, l.next-uint64(len(l.entries))); number < l.next; number++ {
+	for number := max(q.After+1, l.next-uint64(l.kept)); number < l.next; number++ {
 		r := s.record(number, l.at(number))
 		if q.selects(&r) {
 			found = append(found, r)

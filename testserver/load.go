@@ -36,8 +36,14 @@ func Decode(text []byte) (Scenario, error) {
 }
 
 // decode reads YAML, of which JSON is a part, strictly; nothing at all leaves into as it is.
-func decode(text []byte, into any) error {
-	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict(), durations()).Decode(into)
+func decode(text []byte, into any) (err error) {
+	defer func() {
+		// The YAML library panics on some documents, such as a tag in front of a word where a list belongs.
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("testserver: scenario: not readable as YAML: %v", cause)
+		}
+	}()
+	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict(), durations()).Decode(into)
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}

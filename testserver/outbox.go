@@ -138,9 +138,8 @@ func (o *outbox) release(now time.Time) {
 	waiting := o.later
 	o.later = nil
 	for _, it := range waiting {
-		if it.held {
-			it.held, it.due = false, now
-			o.held--
+		if it.held && it.due.After(now) {
+			it.due = now
 		}
 		o.push(it)
 	}

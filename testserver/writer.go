@@ -60,7 +60,7 @@ func (c *session) carryOut(now time.Time, octets []byte, items []item) []byte {
 		switch x := it.special; {
 		case x == nil:
 			octets = c.settle(now, octets, it)
-			answered = answered || !it.silent
+			answered = answered || !it.silent && !it.held // what was held back frees nothing else
 		case x.delivery != nil:
 			if to := s.receiver(x.delivery, c); to == c {
 				octets = c.encodeDelivery(octets, x.delivery)
