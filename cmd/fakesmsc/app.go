@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"sluice/testserver"
+)
+
+const description = `An SMPP server whose behaviour is described by a scenario file, or by flags for the common case;
+flags replace what the scenario says. It prints one line when it listens and its statistics as JSON when it ends.
+
+Examples:
+
+  # 100 messages a second, 10 at once, answered after 5 to 20 ms
+  fakesmsc --rate 100 --burst 10 --latency 5ms-20ms
+
+  # one account, a ceiling that moves, any free ports
+  fakesmsc --scenario configs/scenarios/demo.yaml --system-id sluice --password secret --listen :0 --http :0
+
+  # what happened so far; a new limit; a message from a phone; a connection reset
+  curl -s http://127.0.0.1:8090/stats
+  curl -s 'http://127.0.0.1:8090/ledger?duplicate=true'
+  curl -s -X POST http://127.0.0.1:8090/limit -d '[{"kind": "token_bucket", "rate": 40, "burst": 4}]'
+  curl -s -X POST http://127.0.0.1:8090/mo -d '{"from": "41791234567", "to": "info", "text": "hello"}'
+  curl -s -X POST 'http://127.0.0.1:8090/disconnect?how=rst'`
+
+// newApp is the command; it prints to out.
+func newApp(out io.Writer) *cli.App {
+	return &cli.App{
+		Name:            "fakesmsc",
+		Usage:           "a fake SMSC with limits, errors, faults and a ledger",
+		Version:         version(),
+		Description:     description,
+		HideHelpCommand: true,
+		Writer:          out,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "listen", Aliases: []string{"l"}, Value: "127.0.0.1:2775", Usage: "SMPP address; port 0 takes a free one"},
+			&cli.StringFlag{Name: "http", Value: "127.0.0.1:8090", Usage: "control address, for anyone who reaches it; \"off\" for none"},
+			&cli.StringFlag{Name: "scenario", Aliases: []string{"f"}, Usage: "scenario `FILE` in YAML"},
+			&cli.Uint64Flag{Name: "seed", Usage: "start of all random choices"},
+			&cli.Float64Flag{Name: "rate", Aliases: []string{"r"}, Usage: "messages a second that an account may submit"},
+			&cli.Float64Flag{Name: "burst", Aliases: []string{"b"}, Usage: "messages at once above --rate (default: a tenth of it)"},
+			&cli.StringFlag{Name: "latency", Usage: "time before each response, such as 20ms or 5ms-20ms"},
+			&cli.StringFlag{Name: "system-id", Usage: "the only account that may bind (default: anyone may)"},
+			&cli.StringFlag{Name: "password", Usage: "its password"},
+		},
+		Action: func(c *cli.Context) error {
+			sc, err := scenario(c)
+			if err != nil {
+				return err
+			}
+			return run(c, sc)
+		},
+	}
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// scenario is the file with what the flags replace.
+func scenario(c *cli.Context) (sc testserver.Scenario, err error) {
+	if c.Args().Present() {
+		return sc, fmt.Errorf("argument %q: everything is given by flags, see --help", c.Args().First())
+	}
+	if file := c.String("scenario"); file != "" {
+		if sc, err = testserver.Load(file); err != nil {
+			return sc, err
+		}
+	}
+	if c.IsSet("seed") {
+		sc.Seed = c.Uint64("seed")
+	}
+	switch rate, burst := c.Float64("rate"), c.Float64("burst"); {
+	case c.IsSet("rate") && !(rate > 0 && rate <= math.MaxInt32):
+		return sc, fmt.Errorf("--rate %v: give messages per second above 0", rate)
+	case c.IsSet("burst") && !c.IsSet("rate"):
+		return sc, fmt.Errorf("--burst %v: it needs --rate", burst)
+	case c.IsSet("burst") && !(burst >= 1):
+		return sc, fmt.Errorf("--burst %v: give 1 or more, or leave it out for a tenth of the rate", burst)
+	case c.IsSet("rate"):
+		sc.Limits = []testserver.Limit{{Kind: testserver.TokenBucket, Rate: testserver.PerSecond(rate), Burst: burst}}
+	}
+	if c.IsSet("latency") {
+		if sc.Latency, err = testserver.ParseSpan(c.String("latency")); err != nil {
+			return sc, fmt.Errorf("--latency: %w", err)
+		}
+	}
+	switch id := c.String("system-id"); {
+	case id != "":
+		sc.Bind.Accounts = map[string]string{id: c.String("password")}
+	case c.IsSet("password"):
+		return sc, errors.New("--password: it needs --system-id, whose password it is")
+	}
+	return sc, nil
+}
+
+// run serves until the context ends, then prints the statistics.
+func run(c *cli.Context, sc testserver.Scenario) (err error) {
+	ctx, out := c.Context, c.App.Writer
+	server := testserver.New(sc)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.String("listen"))
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", c.String("listen"), err)
+	}
+	defer func() { _ = listener.Close() }() // Serve closes it too
+	line := "smpp on " + listener.Addr().String()
+	if address := c.String("http"); address != "off" && address != "" {
+		web, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if err != nil {
+			return fmt.Errorf("--http %s: %w", address, err)
+		}
+		control := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second}
+		served := make(chan error, 1)
+		go func() { served <- control.Serve(web) }()
+		defer func() {
+			err = errors.Join(err, control.Close())
+			if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+				err = errors.Join(err, end)
+			}
+		}()
+		line += ", http on " + web.Addr().String()
+	}
+	if _, err := fmt.Fprintln(out, "fakesmsc: "+line); err != nil {
+		return err
+	}
+	if err := server.Serve(ctx, listener); err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(server.Stats())
+}
