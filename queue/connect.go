@@ -44,7 +44,7 @@ type Client struct {
 	mu        sync.Mutex
 	listeners map[int]func(connected bool)
 	nextID    int
-	receipts  receiptCache
+	receipts  *receiptCache
 }
 
 // Connect opens the connection and waits until it stands or ctx ends. Once it

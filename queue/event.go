@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"strconv"
 	"time"
+
+	"github.com/nats-io/nuid"
 )
 
 // EventType is what happened to a message.
@@ -160,5 +162,8 @@ func (e *Event) complete(now time.Time) {
 	}
 	if e.EventID == "" {
 		e.EventID = eventID(e.Seq, e.Delivery, e.Type)
+		if !e.Type.outcome() { // a message may have many of these
+			e.EventID += "." + nuid.Next()
+		}
 	}
 }

@@ -1,42 +1,388 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
+
+const defaultSpareHold = 10 * time.Second
 
 // IntakeLane is one lane of an intake.
 type IntakeLane struct {
 	Lane
 	// Weight shares what strict lanes leave among the weighted ones; 0 makes the
-	// lane strict: it goes first.
+	// lane strict: it goes first. A weighted lane gets at least 5 %.
 	Weight int
+	// ExpiresIn is the validity of messages that name none; 0 is no limit.
+	ExpiresIn time.Duration
 }
 
 // IntakeConfig describes the source of jobs of one account.
 type IntakeConfig struct {
 	// Lanes in the order of priority.
 	Lanes []IntakeLane
-	// AckWait is that of the consumers, as in [Topology].
+	// AckWait is that of the consumers, as in [Topology]; 0 means 120 s.
 	AckWait time.Duration
-	// SpareHold is how long a message waits here for a caller before it is
-	// released; 0 means 10 s.
+	// SpareHold is how long a message that was pulled waits here for a caller
+	// before it is released for another instance; 0 means 10 s.
 	SpareHold time.Duration
 	Metrics   *Metrics
+
+	timing intakeTiming // zero means the defaults; tests shorten them
 }
 
-// Intake hands out the messages of several lanes.
+// Intake hands out the messages of several lanes. What it has pulled and not
+// handed out never exceeds the callers waiting in Next plus the number of lanes
+// less one: a lane that is known to hold messages is asked for as many as
+// callers wait, every other lane for one, so that the first message of an empty
+// lane comes at once. It is safe for concurrent use.
 type Intake struct {
+	client    *Client
+	journal   *Journal
+	names     *names
+	metrics   *Metrics
+	ackWait   time.Duration
+	spareHold time.Duration
+	timing    intakeTiming
+
+	dirty atomic.Bool // pull requests may be due
+
+	mu        sync.Mutex
+	lanes     []*lane
+	shares    *shares
+	waiters   []*waiter
+	spares    int                   // over all lanes
+	resolving int                   // redeliveries being explained
+	held      map[uint64]*delivery  // by seq: spares and jobs not settled
+	closed    bool
+	idleSince time.Time // since when callers wait and nothing comes
+
+	wake      chan struct{} // one element: a lane is to be rebuilt
+	cancel    context.CancelFunc
+	resolvers sync.WaitGroup
+	stopped   sync.WaitGroup
+	remove    func()
 }
 
-// OpenIntake subscribes to the lanes.
+// waiter is one caller in Next.
+type waiter struct{ job chan *delivery }
+
+// OpenIntake subscribes to the lanes. The streams and consumers exist already,
+// from [Client.Ensure].
 func (c *Client) OpenIntake(ctx context.Context, j *Journal, cfg IntakeConfig) (*Intake, error) {
-	return nil, errors.New("in the making")
+	if len(cfg.Lanes) == 0 {
+		return nil, errors.New("intake: no lanes")
+	}
+	i := &Intake{
+		client: c, journal: j, names: c.names.Load(), metrics: cfg.Metrics.orDiscard(),
+		ackWait: cmp.Or(cfg.AckWait, defaultAckWait), spareHold: cmp.Or(cfg.SpareHold, defaultSpareHold),
+		timing: cfg.timing.withDefaults(), shares: newShares(cfg.Lanes), held: make(map[uint64]*delivery),
+		wake: make(chan struct{}, 1),
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	i.cancel = cancel
+	for _, cfg := range cfg.Lanes {
+		l := &lane{IntakeLane: cfg, intake: i, api: "$JS.API.CONSUMER.MSG.NEXT." + i.names.mt + "." + durable(cfg.Lane)}
+		if err := l.open(ctx, running); err != nil {
+			for _, opened := range i.lanes {
+				err = errors.Join(err, opened.sub.Unsubscribe())
+			}
+			cancel()
+			return nil, fmt.Errorf("intake of %s: %w", durable(cfg.Lane), err)
+		}
+		i.lanes = append(i.lanes, l)
+	}
+	i.remove = c.onConnection(i.connectionChanged)
+	i.stopped.Go(func() { i.maintain(running) })
+	j.attach(i)
+	return i, nil
 }
 
-// Next waits for a message. The number of callers waiting is the credit.
-func (i *Intake) Next(ctx context.Context) (Job, error) { return nil, errors.New("in the making") }
+// Next waits for a message. Call it only with a place in the window in hand:
+// the callers waiting here are the credit that messages are pulled with. While
+// the journal cannot store, nothing is handed out.
+func (i *Intake) Next(ctx context.Context) (Job, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	if i.closed {
+		i.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if d := i.takeSpare(); d != nil {
+		i.mu.Unlock()
+		return d, nil
+	}
+	w := &waiter{job: make(chan *delivery, 1)}
+	if len(i.waiters) == 0 {
+		i.idleSince = time.Now()
+	}
+	i.waiters = append(i.waiters, w)
+	i.mu.Unlock()
+	i.wantPulls()
 
-// Close stops pulling and releases what was pulled and not handed out.
-func (i *Intake) Close(ctx context.Context) error { return nil }
+	select {
+	case d := <-w.job:
+		if d == nil {
+			return nil, ErrClosed
+		}
+		return d, nil
+	case <-ctx.Done():
+		i.leave(w)
+		return nil, ctx.Err()
+	}
+}
+
+// leave takes a caller out of the line. What was handed to it just now goes to
+// the next, or waits as a spare.
+func (i *Intake) leave(w *waiter) {
+	i.mu.Lock()
+	at := slices.Index(i.waiters, w)
+	if at >= 0 {
+		i.waiters = slices.Delete(i.waiters, at, at+1)
+		i.mu.Unlock()
+		return
+	}
+	i.mu.Unlock()
+	if d := <-w.job; d != nil {
+		i.offer(d)
+	}
+}
+
+// offer hands a message to the caller that waits longest, or keeps it.
+func (i *Intake) offer(d *delivery) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	d.lane.spares = append(d.lane.spares, spare{d, time.Now()})
+	i.spares++
+	i.serve()
+}
+
+// serve matches spares and callers.
+func (i *Intake) serve() {
+	for len(i.waiters) > 0 {
+		d := i.takeSpare()
+		if d == nil {
+			return
+		}
+		w := i.waiters[0]
+		i.waiters[0] = nil
+		i.waiters = i.waiters[1:]
+		i.idleSince = time.Now()
+		w.job <- d
+	}
+}
+
+// takeSpare returns the first spare in the order of the lanes, nil when there is
+// none or the journal fails.
+func (i *Intake) takeSpare() *delivery {
+	if i.spares == 0 || !i.journal.Healthy() {
+		return nil
+	}
+	for _, l := range i.lanes {
+		if len(l.spares) > 0 {
+			d := l.spares[0].delivery
+			l.spares = slices.Delete(l.spares, 0, 1)
+			i.spares--
+			return d
+		}
+	}
+	return nil
+}
+
+// forget drops a settled message from the ones held here.
+func (i *Intake) forget(d *delivery) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.held[d.seq] == d {
+		delete(i.held, d.seq)
+	}
+}
+
+// wantPulls makes the journal ask for pull requests with its next burst.
+func (i *Intake) wantPulls() {
+	i.dirty.Store(true)
+	i.journal.poke()
+}
+
+// appendPulls implements puller.
+func (i *Intake) appendPulls(burst []write, now time.Time) []write {
+	if !i.dirty.Swap(false) || !i.journal.Healthy() || !i.client.nc.IsConnected() {
+		return burst
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed || len(i.waiters) == 0 {
+		return burst
+	}
+	for n, size := range i.plan(now) {
+		if size > 0 {
+			burst = append(burst, i.lanes[n].request(size, now, i.timing.pull))
+			i.metrics.pulled(size)
+		}
+	}
+	return burst
+}
+
+// plan decides how many messages to ask each lane for.
+func (i *Intake) plan(now time.Time) []int {
+	sizes := make([]int, len(i.lanes))
+	callers := len(i.waiters) - i.spares - i.resolving // without a message in sight
+	room := callers + len(i.lanes) - 1
+	for _, l := range i.lanes {
+		room -= l.credit.owed
+		if l.pending > 0 {
+			callers -= l.credit.owed
+		}
+	}
+	for n, l := range i.lanes { // the doorbells
+		if room > 0 && l.pending == 0 && l.credit.owed == 0 && l.ready(now) {
+			sizes[n] = 1
+			room--
+		}
+	}
+	has := func(n int) bool {
+		l := i.lanes[n]
+		return l.pending > l.credit.owed+sizes[n] && l.ready(now)
+	}
+	for ; callers > 0 && room > 0; callers, room = callers-1, room-1 {
+		n := i.shares.pick(has)
+		if n < 0 {
+			break
+		}
+		sizes[n]++
+	}
+	return sizes
+}
+
+// healthChanged implements puller.
+func (i *Intake) healthChanged() {
+	i.mu.Lock()
+	i.idleSince = time.Now()
+	i.serve()
+	i.mu.Unlock()
+	i.wantPulls()
+}
+
+// Close stops pulling and releases what was pulled and not handed out: first
+// recorded, then given back at once. Jobs that were handed out stay valid; settle
+// them before the journal is closed.
+func (i *Intake) Close(ctx context.Context) error {
+	i.mu.Lock()
+	if i.closed {
+		i.mu.Unlock()
+		return nil
+	}
+	i.closed = true
+	waiters := i.waiters
+	i.waiters = nil
+	i.mu.Unlock()
+	for _, w := range waiters {
+		close(w.job)
+	}
+	i.remove()
+	i.journal.detach(i)
+	var errs []error
+	for _, l := range i.lanes {
+		errs = append(errs, l.drain(ctx))
+	}
+	errs = append(errs, i.awaitResolvers(ctx))
+	errs = append(errs, i.releaseSpares(ctx, func(spare) bool { return true }))
+	i.cancel()
+	i.stopped.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing the intake: %w", err)
+	}
+	return nil
+}
+
+// awaitResolvers waits until the redeliveries at hand are explained.
+func (i *Intake) awaitResolvers(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		i.resolvers.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		i.cancel()
+		<-done
+		return ctx.Err()
+	}
+}
+
+// releaseSpares gives back the spares that are chosen.
+func (i *Intake) releaseSpares(ctx context.Context, chosen func(spare) bool) error {
+	var released []*delivery
+	i.mu.Lock()
+	for _, l := range i.lanes {
+		l.spares = slices.DeleteFunc(l.spares, func(s spare) bool {
+			if chosen(s) {
+				released = append(released, s.delivery)
+				i.spares--
+				return true
+			}
+			return false
+		})
+	}
+	i.mu.Unlock()
+	var errs []error
+	for _, d := range released {
+		errs = append(errs, d.Release(ctx))
+		i.metrics.released()
+	}
+	return errors.Join(errs...)
+}
+
+// connectionChanged voids the pulls of the connection that was lost.
+func (i *Intake) connectionChanged(connected bool) {
+	if !connected {
+		return
+	}
+	i.mu.Lock()
+	for _, l := range i.lanes {
+		l.void = true
+	}
+	i.mu.Unlock()
+	i.wakeUp()
+}
+
+// wakeUp makes the maintenance look at the lanes.
+func (i *Intake) wakeUp() {
+	select {
+	case i.wake <- struct{}{}:
+	default:
+	}
+}
+
+var _ puller = (*Intake)(nil)
+
+// closeSubscription ends a subscription and waits until everything the server
+// sent to it has been handled.
+func closeSubscription(ctx context.Context, sub *nats.Subscription) error {
+	done := make(chan struct{})
+	sub.SetClosedHandler(func(string) { close(done) })
+	if err := sub.Drain(); err != nil {
+		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrBadSubscription) {
+			return nil
+		}
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

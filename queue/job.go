@@ -111,7 +111,7 @@ type ReceiptKey struct {
 	Segment, Segments int
 	// Dest is the hash of the destination, see [HashAddress]; a receipt must
 	// fit it.
-	Dest uint64
+	Dest uint16
 	// TTL is how long to keep the entry: the validity plus 24 h.
 	TTL time.Duration
 }

@@ -1,8 +1,22 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	defaultUnconfirmed    = 4096
+	defaultConfirmTimeout = 5 * time.Second
+	closeTimeout          = 30 * time.Second
 )
 
 // JournalConfig tunes a [Journal]; the zero value works.
@@ -10,28 +24,297 @@ type JournalConfig struct {
 	// MaxUnconfirmed bounds the writes whose confirmation is awaited; 0 means
 	// 4096.
 	MaxUnconfirmed int
+	// ConfirmTimeout is how long a confirmation may take; 0 means 5 s.
+	ConfirmTimeout time.Duration
 	Metrics        *Metrics
 }
 
-// Journal is the one writer to NATS on the way of a message.
+// Journal is the one writer to NATS on the way of a message: events, records,
+// index entries, acknowledgements and pull requests go out through its
+// goroutine, which writes whatever has come together as one burst. Writing each
+// on the goroutine of its message costs a system call each.
 type Journal struct {
+	client  *Client
+	names   *names
+	metrics *Metrics
+	confirm *confirmations
+	timeout time.Duration
+	health  health
+
+	mu      sync.Mutex
+	queued  []write
+	pullers []puller
+	closed  bool
+
+	kick    chan struct{} // one element: something is queued
+	stop    chan struct{}
+	stopped sync.WaitGroup
+	remove  func()
+	inbox   *nats.Subscription
 }
 
-// OpenJournal starts the journal.
+// write is one message to publish. With a slot somebody waits for its
+// confirmation.
+type write struct {
+	subject string
+	header  nats.Header
+	data    []byte
+	slot    *slot
+	reply   string
+	// keep: when the connection is away, write it when it stands again.
+	keep bool
+}
+
+// puller is a source of pull requests: an intake.
+type puller interface {
+	// appendPulls adds the requests that are due to a burst.
+	appendPulls(burst []write, now time.Time) []write
+	// healthChanged is called when the journal fails or can store again.
+	healthChanged()
+}
+
+// OpenJournal starts the journal. Open it after [Client.Ensure].
 func (c *Client) OpenJournal(cfg JournalConfig) (*Journal, error) {
-	return nil, errors.New("in the making")
+	j := &Journal{
+		client: c, names: c.names.Load(), metrics: cfg.Metrics.orDiscard(),
+		confirm: newConfirmations(nats.NewInbox(), cmp.Or(cfg.MaxUnconfirmed, defaultUnconfirmed)),
+		timeout: cmp.Or(cfg.ConfirmTimeout, defaultConfirmTimeout),
+		health:  health{changed: make(chan struct{})},
+		kick:    make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	var err error
+	if j.inbox, err = c.nc.Subscribe(j.confirm.prefix+"*", j.confirm.answered); err != nil {
+		return nil, fmt.Errorf("journal: subscribing to confirmations: %w", err)
+	}
+	if err := j.inbox.SetPendingLimits(-1, -1); err != nil {
+		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.inbox.Unsubscribe())
+	}
+	j.remove = c.onConnection(j.connectionChanged)
+	j.stopped.Go(j.run)
+	j.stopped.Go(j.watch)
+	return j, nil
 }
 
-// Append stores an event that belongs to no job, and returns when the server
-// has it.
-func (j *Journal) Append(ctx context.Context, e Event) error { return errors.New("in the making") }
-
-// Healthy reports whether events can be stored.
-func (j *Journal) Healthy() bool { return false }
+// Healthy reports whether events can be stored. While they cannot, no intake
+// hands out anything.
+func (j *Journal) Healthy() bool { return !j.health.failing.Load() }
 
 // Failure is why the journal is not healthy, nil when it is.
-func (j *Journal) Failure() error { return nil }
+func (j *Journal) Failure() error { return j.health.failure() }
 
-// Close writes what is queued, waits for the server to have it or ctx to end,
-// and stops the journal.
-func (j *Journal) Close(ctx context.Context) error { return nil }
+// Append stores an event that belongs to no job, and returns when the server
+// has it. It tries again while NATS is away, until ctx ends; a repeat is stored
+// once, by its event id, which is made from seq, delivery and type when empty.
+func (j *Journal) Append(ctx context.Context, e Event) error {
+	e.complete(time.Now())
+	return j.store(ctx, &e, storeOptions{})
+}
+
+// Close writes what is queued, waits for the server to have it or ctx to end, at
+// most 30 s, and stops the journal. Close the intakes first.
+func (j *Journal) Close(ctx context.Context) error {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil
+	}
+	j.closed = true
+	j.mu.Unlock()
+	close(j.stop)
+	j.stopped.Wait()
+	j.remove()
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	err := j.confirm.drain(ctx)
+	if err == nil { // acknowledgements are not confirmed
+		err = j.client.nc.FlushWithContext(ctx)
+	}
+	if unsubscribed := j.inbox.Unsubscribe(); err == nil && !errors.Is(unsubscribed, nats.ErrConnectionClosed) {
+		err = unsubscribed
+	}
+	if err != nil {
+		return fmt.Errorf("closing the journal: %w", err)
+	}
+	return nil
+}
+
+// put queues writes that nobody waits for.
+func (j *Journal) put(writes ...write) {
+	j.mu.Lock()
+	j.queued = append(j.queued, writes...)
+	j.mu.Unlock()
+	j.poke()
+}
+
+// poke makes the goroutine look for writes and pull requests.
+func (j *Journal) poke() {
+	select {
+	case j.kick <- struct{}{}:
+	default:
+	}
+}
+
+// write stores one message and returns the server's answer.
+func (j *Journal) write(ctx context.Context, w write) error {
+	slot, err := j.confirm.take(ctx, j.stop)
+	if err != nil {
+		return err
+	}
+	w.slot, w.reply = slot, j.confirm.expect(slot)
+	j.mu.Lock()
+	closed := j.closed
+	if !closed {
+		j.queued = append(j.queued, w)
+	}
+	j.mu.Unlock()
+	if closed {
+		j.confirm.fail(slot, ErrClosed)
+	}
+	j.poke()
+	return j.confirm.wait(ctx, slot)
+}
+
+// run is the goroutine that writes.
+func (j *Journal) run() {
+	var burst, kept []write
+	for stopping := false; !stopping; {
+		select {
+		case <-j.kick:
+		case <-j.stop:
+			stopping = true
+		}
+		runtime.Gosched() // let the messages that are ready join the burst
+		j.mu.Lock()
+		burst, j.queued = j.queued, burst[:0]
+		pullers := j.pullers
+		j.mu.Unlock()
+		now := time.Now()
+		if !stopping {
+			for _, p := range pullers {
+				burst = p.appendPulls(burst, now)
+			}
+		}
+		kept = j.publish(append(kept, burst...), now)
+		clear(burst)
+	}
+}
+
+// publish writes a burst and returns what to keep for when the connection
+// stands again.
+func (j *Journal) publish(burst []write, now time.Time) (kept []write) {
+	for _, w := range burst {
+		if w.slot != nil {
+			j.confirm.begin(now, w.slot)
+		}
+		err := j.client.nc.PublishMsg(&nats.Msg{Subject: w.subject, Reply: w.reply, Header: w.header, Data: w.data})
+		switch {
+		case err == nil:
+		case w.slot != nil && errors.Is(err, nats.ErrMaxPayload):
+			j.confirm.fail(w.slot, errTooLarge)
+		case w.slot != nil:
+			j.confirm.fail(w.slot, errors.Join(errUnconfirmed, err))
+		case w.keep:
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+// watch gives up on confirmations that take too long.
+func (j *Journal) watch() {
+	tick := time.NewTicker(j.timeout / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			j.confirm.abandon(now.Add(-j.timeout))
+		case <-j.stop:
+			return
+		}
+	}
+}
+
+func (j *Journal) connectionChanged(connected bool) {
+	if connected {
+		j.poke() // what was kept
+		return
+	}
+	j.confirm.abandon(time.Now())
+}
+
+// attach registers a source of pull requests.
+func (j *Journal) attach(p puller) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.pullers = append(append([]puller(nil), j.pullers...), p) // run reads the old one
+}
+
+func (j *Journal) detach(p puller) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var left []puller
+	for _, other := range j.pullers {
+		if other != p {
+			left = append(left, other)
+		}
+	}
+	j.pullers = left
+}
+
+// storeOptions say what is special about an event.
+type storeOptions struct {
+	// once is the Nats-Msg-Id of a final on a doubtful path, where another
+	// instance may store the same.
+	once string
+	// doubt: an earlier append of the event may have been stored.
+	doubt bool
+	// published is when the stream stored the message; the event is younger.
+	published time.Time
+}
+
+// store appends an event until the server has it or ctx ends. Before it appends
+// again what may have been stored, it looks.
+func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", e.Type, err)
+	}
+	w := write{subject: e.Subject(j.names.prefix), data: data}
+	if o.once != "" {
+		w.header = nats.Header{"Nats-Msg-Id": {o.once}}
+	}
+	for {
+		err := j.health.await(ctx, j.stop)
+		if err == nil {
+			err = j.storeOnce(ctx, e, w, o)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errTooLarge), errors.Is(err, ErrClosed):
+			return fmt.Errorf("%w: event %s: %w", ErrNotStored, e.Type, err)
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: event %s: %w", ErrNotStored, e.Type, err)
+		}
+		o.doubt = o.doubt || errors.Is(err, errUnconfirmed)
+		j.fail(err)
+	}
+}
+
+func (j *Journal) storeOnce(ctx context.Context, e *Event, w write, o storeOptions) error {
+	if o.doubt {
+		stored, err := j.client.eventStored(ctx, e, o.published)
+		if err != nil || stored {
+			return err
+		}
+	}
+	began := time.Now()
+	err := j.write(ctx, w)
+	if err == nil {
+		j.metrics.stored(time.Since(began))
+		if j.health.streak.Load() != 0 {
+			j.health.streak.Store(0)
+		}
+	}
+	return err
+}

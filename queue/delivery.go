@@ -1,0 +1,191 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// phase is how far a delivery has come.
+type phase uint8
+
+const (
+	phaseHeld     phase = iota // here or with a caller
+	phaseSettling              // a Settle, SettleLate or Release is at work
+	phaseWaiting               // settled, and not finally
+	phaseDone
+)
+
+// delivery is the [Job] that JetStream delivered.
+type delivery struct {
+	intake    *Intake
+	lane      *lane
+	seq       uint64
+	published time.Time
+	header    nats.Header
+	data      []byte
+	state     State  // from earlier deliveries
+	revision  uint64 // of the record when it was read
+
+	decoded sync.Once
+	message *Message
+	fault   error
+	id      string
+
+	mu      sync.Mutex
+	reply   string    // where to acknowledge: the newest delivery's
+	count   int       // that delivery's number
+	touched time.Time // when the server last began to wait for an answer
+	phase   phase
+	doubt   bool // an event of it may have been stored
+	named   int  // the delivery number in the id of its event, 0 before
+}
+
+func (d *delivery) Seq() uint64          { return d.seq }
+func (d *delivery) Route() string        { return d.lane.Route }
+func (d *delivery) Class() string        { return d.lane.Class }
+func (d *delivery) Published() time.Time { return d.published }
+func (d *delivery) Raw() []byte          { return d.data }
+func (d *delivery) State() State         { return d.state }
+
+func (d *delivery) Header(key string) string { return d.header.Get(key) }
+
+func (d *delivery) Deliveries() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count
+}
+
+func (d *delivery) ID() string {
+	d.decode()
+	return d.id
+}
+
+func (d *delivery) Message() (*Message, error) {
+	d.decode()
+	if d.fault != nil {
+		return nil, d.fault
+	}
+	return d.message, nil
+}
+
+func (d *delivery) decode() {
+	d.decoded.Do(func() {
+		d.message, d.fault = decode(d.data)
+		if d.fault == nil {
+			d.fault = d.faultOfEnvelope()
+		}
+		if !validID(d.message.ID) {
+			d.message.ID = ""
+		}
+		d.id = deliveryID(d.header, d.message, d.intake.names.mt, d.seq)
+	})
+}
+
+// faultOfEnvelope checks what the payload alone does not tell.
+func (d *delivery) faultOfEnvelope() error {
+	if id := d.header.Get(HeaderDeliveryID); id != "" && !validID(id) {
+		return &MalformedError{Field: "header " + HeaderDeliveryID, Fault: faultOfID(id)}
+	}
+	if fault := d.message.faultOfExpiresAt(d.published); fault != "" {
+		return &MalformedError{Field: "expires_at", Fault: fault}
+	}
+	return nil
+}
+
+// adopt takes over a later delivery of the same message that arrived here while
+// this one is held: it must be acknowledged and recorded under its own number.
+func (d *delivery) adopt(reply string, count int, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reply, d.count, d.touched = reply, count, now
+}
+
+// Settle implements [Job].
+func (d *delivery) Settle(ctx context.Context, o Outcome) error {
+	if !o.Event.Type.outcome() || o.Final != o.Event.Type.Final() {
+		return fmt.Errorf("settling message %d: event type %q with final %v", d.seq, o.Event.Type, o.Final)
+	}
+	if err := d.enter(phaseHeld); err != nil {
+		return err
+	}
+	err := d.settle(ctx, o)
+	d.leave(err, phaseHeld, o.Final)
+	return err
+}
+
+// SettleLate implements [Job].
+func (d *delivery) SettleLate(ctx context.Context, o Outcome) (won bool, err error) {
+	if !o.Final || !o.Event.Type.Final() {
+		return false, fmt.Errorf("settling message %d late: event type %q is not final", d.seq, o.Event.Type)
+	}
+	if err := d.enter(phaseWaiting); err != nil {
+		return false, err
+	}
+	won, err = d.settleFinal(ctx, d.complete(o, time.Now()), o.Receipts, true)
+	d.leave(err, phaseWaiting, true)
+	return won, err
+}
+
+// Release implements [Job].
+func (d *delivery) Release(ctx context.Context) error {
+	if err := d.enter(phaseHeld); err != nil {
+		return err
+	}
+	err := d.wait(ctx, d.state, time.Time{}, reasonReleased)
+	d.leave(err, phaseHeld, true)
+	return err
+}
+
+func (d *delivery) enter(from phase) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.phase != from {
+		return fmt.Errorf("message %d: %w", d.seq, ErrSettled)
+	}
+	d.phase = phaseSettling
+	return nil
+}
+
+// leave ends a settle: after an error it may be tried again.
+func (d *delivery) leave(err error, from phase, final bool) {
+	d.mu.Lock()
+	switch {
+	case err != nil:
+		d.phase = from
+	case final:
+		d.phase = phaseDone
+	default:
+		d.phase = phaseWaiting
+	}
+	d.mu.Unlock()
+	if err == nil {
+		d.intake.forget(d)
+	}
+}
+
+// waitsForAnswer is how long the server still waits before it hands the message
+// to somebody else.
+func (d *delivery) waitsForAnswer(now time.Time) time.Duration {
+	return d.intake.ackWait - now.Sub(d.touched)
+}
+
+// overdue reports whether the server may be about to hand the message to
+// somebody else, or has. From then on a negative acknowledgement could hit the
+// next holder's delivery, since JetStream does not tell them apart: only a
+// positive one is safe.
+func (d *delivery) overdue(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.waitsForAnswer(now) <= min(10*time.Second, d.intake.ackWait/4)
+}
+
+// current is the newest delivery's reply subject and number.
+func (d *delivery) current() (reply string, count int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reply, d.count
+}

@@ -1,0 +1,119 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// onceFinal is the Nats-Msg-Id of a message's final where two may store it.
+func onceFinal(seq uint64) string { return seqKey(seq) + ".final" }
+
+// inDoubt reports whether a message may have been accepted already, so that a
+// late response may settle it.
+func (s State) inDoubt() bool { return s.Unknowns > 0 || s.PossibleDuplicate || s.Unexplained }
+
+// after is what an outcome becomes when another was the final: still an event,
+// and no final any more.
+func (e *Event) after(winner *Event) *Event {
+	late := *e
+	late.Type = EventLateResponse
+	if e.Type == EventSubmitted && winner.Type == EventSubmitted {
+		late.Type = EventDuplicateAccepted
+	}
+	late.EventID = eventID(e.Seq, e.Delivery, late.Type)
+	return &late
+}
+
+// claimFinal creates the key that decides which final a message has, with the
+// event as its value. It returns nil when e is the one, and the other otherwise.
+func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, err error) {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("event %s: %w", e.Type, err)
+	}
+	err = j.persist(ctx, "the claim of the final", func(ctx context.Context) error {
+		err := j.write(ctx, write{
+			subject: bucketSubject(j.names.final, seqKey(e.Seq)),
+			header:  nats.Header{headerExpected: {"0"}},
+			data:    data,
+		})
+		if !refusedAs(err, codeWrongLastSeq) {
+			return err
+		}
+		winner, err = j.readFinal(ctx, e.Seq)
+		if err == nil && winner == nil {
+			return errUnconfirmed // it went just now; claim again
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if winner != nil && winner.EventID == e.EventID {
+		return nil, nil //nolint:nilnil // nil: nobody else won
+	}
+	return winner, nil
+}
+
+// finalOf returns the final that was claimed for a message, nil without one.
+func (j *Journal) finalOf(ctx context.Context, seq uint64) (final *Event, err error) {
+	err = j.persist(ctx, "reading the final", func(ctx context.Context) (err error) {
+		final, err = j.readFinal(ctx, seq)
+		return err
+	})
+	return final, err
+}
+
+func (j *Journal) readFinal(ctx context.Context, seq uint64) (*Event, error) {
+	m, err := j.client.readLeader(ctx, bucketStream(j.names.final),
+		readRequest{LastFor: bucketSubject(j.names.final, seqKey(seq))})
+	if errors.Is(err, errNoMessage) {
+		return nil, nil //nolint:nilnil // nil: there is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := new(Event)
+	if err := json.Unmarshal(m.Data, e); err != nil {
+		return nil, fmt.Errorf("the final of message %d: %w", seq, err)
+	}
+	return e, nil
+}
+
+// Waits between two tries of a step.
+const (
+	persistFirst = 50 * time.Millisecond
+	persistMost  = 2 * time.Second
+)
+
+// persist repeats a step until it succeeds, ctx ends, or it can never succeed.
+// What the server refuses concerns this message alone; anything else means that
+// nothing can be stored, and closes the journal.
+func (j *Journal) persist(ctx context.Context, what string, step func(context.Context) error) error {
+	for wait := persistFirst; ; wait = min(2*wait, persistMost) {
+		err := j.health.await(ctx, j.stop)
+		if err == nil {
+			err = step(ctx)
+		}
+		switch {
+		case err == nil, errors.Is(err, errSuperseded):
+			return err
+		case errors.Is(err, errTooLarge), errors.Is(err, ErrClosed), ctx.Err() != nil:
+			return fmt.Errorf("%w: %s: %w", ErrNotStored, what, err)
+		}
+		if refused := (*serverError)(nil); !errors.As(err, &refused) {
+			j.fail(err)
+		}
+		j.client.logger.Warn("a step of settling is tried again", "step", what, "error", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s: %w", ErrNotStored, what, err)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package queue
+
+import (
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Headers of a message.
+const (
+	// HeaderDeliveryID names the delivery, before the payload's id.
+	HeaderDeliveryID = "Sluice-Delivery-Id"
+	// HeaderReplayOf is the sequence that a replayed message had before.
+	HeaderReplayOf = "Sluice-Replay-Of"
+	// HeaderPossibleDuplicate, "true", marks a replay whose first submit may
+	// have been accepted.
+	HeaderPossibleDuplicate = "Sluice-Possible-Duplicate"
+
+	headerTraceParent = "traceparent"
+	headerTraceState  = "tracestate"
+)
+
+// Headers of a message in the deferred stream, beside its own.
+const (
+	HeaderDeferredReason  = "Sluice-Reason"
+	HeaderOriginalSubject = "Sluice-Original-Subject"
+	HeaderOriginalSeq     = "Sluice-Original-Seq"
+	HeaderOriginalTime    = "Sluice-Original-Time"
+	HeaderOriginalMsgID   = "Sluice-Original-Msg-Id"
+	HeaderEvent           = "Sluice-Event"
+)
+
+// deliveryID picks the name of a delivery: the header, the payload's id, the
+// Nats-Msg-Id, or else the place in the stream. A header that cannot be an id
+// is passed over here; [Job].Message reports it.
+func deliveryID(h nats.Header, m *Message, stream string, seq uint64) string {
+	if id := h.Get(HeaderDeliveryID); validID(id) {
+		return id
+	}
+	if m != nil && m.ID != "" {
+		return m.ID
+	}
+	if id := h.Get(jetstream.MsgIDHeader); validID(id) {
+		return id
+	}
+	return stream + ":" + strconv.FormatUint(seq, 10)
+}

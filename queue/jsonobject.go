@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+)
+
+// errNotObject reports a payload that is no JSON object.
+var errNotObject = errors.New("want one JSON object")
+
+// eachMember calls f for every member of a JSON object, in order, with the
+// value as it is written. The library decides first whether b is JSON at all,
+// so what follows walks over correct syntax only.
+func eachMember(b []byte, f func(key string, value []byte) error) error {
+	if !json.Valid(b) {
+		return errNotObject
+	}
+	b = bytes.TrimSpace(b)
+	if b[0] != '{' {
+		return errNotObject
+	}
+	return eachPart(b, func(key, value []byte) error {
+		name, err := unquote(key)
+		if err != nil {
+			return err
+		}
+		return f(name, value)
+	})
+}
+
+// eachElement calls f for every element of a JSON array that is known to be
+// valid.
+func eachElement(b []byte, f func(value []byte) error) error {
+	return eachPart(b, func(_, value []byte) error { return f(value) })
+}
+
+// eachPart walks over a valid object or array; an array has no keys.
+func eachPart(b []byte, f func(key, value []byte) error) error {
+	object := b[0] == '{'
+	at := skipSpace(b, 1)
+	for b[at] != '}' && b[at] != ']' {
+		var key []byte
+		if object {
+			end := skipString(b, at)
+			key = b[at:end]
+			at = skipSpace(b, skipSpace(b, end)+1) // over the colon
+		}
+		end := skipValue(b, at)
+		if err := f(key, b[at:end]); err != nil {
+			return err
+		}
+		at = skipSpace(b, end)
+		if b[at] == ',' {
+			at = skipSpace(b, at+1)
+		}
+	}
+	return nil
+}
+
+func skipSpace(b []byte, at int) int {
+	for b[at] == ' ' || b[at] == '\t' || b[at] == '\n' || b[at] == '\r' {
+		at++
+	}
+	return at
+}
+
+// skipString returns the place after the string that starts at at.
+func skipString(b []byte, at int) int {
+	for at++; b[at] != '"'; at++ {
+		if b[at] == '\\' {
+			at++
+		}
+	}
+	return at + 1
+}
+
+// skipValue returns the place after the value that starts at at.
+func skipValue(b []byte, at int) int {
+	depth := 0
+	for ; at < len(b); at++ {
+		switch b[at] {
+		case '"':
+			at = skipString(b, at) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return at
+			}
+			depth--
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return at
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return at + 1
+		}
+	}
+	return at
+}
+
+var errNotUTF8 = errors.New("want UTF-8")
+
+// unquote decodes a JSON string; one without escapes costs a copy only. The
+// library would turn octets that are not UTF-8 into U+FFFD: they are refused.
+func unquote(quoted []byte) (string, error) {
+	inner := quoted[1 : len(quoted)-1]
+	if !utf8.Valid(inner) {
+		return "", errNotUTF8
+	}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), nil
+	}
+	var s string
+	err := json.Unmarshal(quoted, &s)
+	return s, err
+}

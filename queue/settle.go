@@ -1,0 +1,267 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Payloads of an acknowledgement.
+const (
+	ackPayload  = "+ACK"
+	nakPayload  = "-NAK"
+	busyPayload = "+WPI"
+)
+
+// settle writes an outcome down, each step confirmed before the next, and ends
+// with the acknowledgement.
+func (d *delivery) settle(ctx context.Context, o Outcome) error {
+	e := d.complete(o, time.Now())
+	if o.DeferredReason != "" {
+		err := d.intake.journal.persist(ctx, "the deferred copy", func(ctx context.Context) error {
+			return d.copyToDeferred(ctx, o.DeferredReason, e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if o.Final {
+		_, err := d.settleFinal(ctx, e, o.Receipts, d.doubtful(time.Now()))
+		return err
+	}
+	if err := d.append(ctx, e, ""); err != nil {
+		return err
+	}
+	if err := d.index(ctx, o.Receipts); err != nil {
+		return err
+	}
+	return d.wait(ctx, o.State, o.NextAttemptAt, cmp.Or(o.Event.Reason, string(o.Event.Type)))
+}
+
+// doubtful reports whether another holder of the message may settle it as well.
+func (d *delivery) doubtful(now time.Time) bool {
+	_, count := d.current()
+	return count > 1 || d.seq <= d.lane.createdSeq.Load() || d.overdue(now)
+}
+
+// complete fills in what the event of an outcome says about its message.
+func (d *delivery) complete(o Outcome, now time.Time) *Event {
+	d.decode()
+	d.mu.Lock()
+	if d.named == 0 { // a second try must be the same event
+		d.named = d.count
+	}
+	delivery := d.named
+	d.mu.Unlock()
+
+	e := o.Event
+	e.Seq, e.ID, e.Delivery = d.seq, d.id, delivery
+	e.EventID = eventID(d.seq, delivery, e.Type)
+	e.Route, e.Class = d.lane.Route, d.lane.Class
+	e.Attempt = cmp.Or(e.Attempt, o.State.Attempts)
+	e.Throttles = cmp.Or(e.Throttles, o.State.Throttles)
+	e.PossibleDuplicate = e.PossibleDuplicate || o.State.PossibleDuplicate || d.state.PossibleDuplicate
+	e.QueueAgeMillis = now.Sub(d.published).Milliseconds()
+	if !o.Final {
+		state := o.State
+		state.NextAttemptAt = o.NextAttemptAt
+		e.State, e.NextAttemptAt = &state, o.NextAttemptAt
+		if e.DelayMillis == 0 && !o.NextAttemptAt.IsZero() {
+			e.DelayMillis = max(o.NextAttemptAt.Sub(now).Milliseconds(), 0)
+		}
+	}
+	if d.fault == nil {
+		e.Tenant, e.Meta = d.message.Tenant, d.message.Meta
+		if e.Deadline.IsZero() {
+			e.Deadline = d.message.Deadline(d.published, d.lane.ExpiresIn)
+		}
+	}
+	if d.header != nil {
+		e.TraceParent, e.TraceState = d.header.Get(headerTraceParent), d.header.Get(headerTraceState)
+		e.ReplayOf, _ = strconv.ParseUint(d.header.Get(HeaderReplayOf), 10, 64) // 0 when it is no replay
+	}
+	e.complete(now)
+	return &e
+}
+
+// append stores an event of the delivery. After a failure the next try looks
+// first whether it was stored.
+func (d *delivery) append(ctx context.Context, e *Event, once string) error {
+	d.mu.Lock()
+	doubt := d.doubt
+	d.doubt = true
+	d.mu.Unlock()
+	err := d.intake.journal.store(ctx, e, storeOptions{once: once, doubt: doubt, published: d.published})
+	if err == nil {
+		d.mu.Lock()
+		d.doubt = false
+		d.mu.Unlock()
+	}
+	return err
+}
+
+// settleFinal makes the event the message's final, unless another came first,
+// and takes the message out of the queue. On a doubtful path a key that can be
+// created once decides who is first.
+func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []ReceiptKey, doubtful bool) (bool, error) {
+	j := d.intake.journal
+	won, once := true, ""
+	if doubtful {
+		winner, err := j.claimFinal(ctx, e)
+		if err != nil {
+			return false, err
+		}
+		once = onceFinal(d.seq)
+		if winner != nil {
+			// Whoever made it may have died before it was stored.
+			if err := j.store(ctx, winner, storeOptions{once: once, doubt: true, published: d.published}); err != nil {
+				return false, err
+			}
+			once, e = "", e.after(winner)
+		}
+		won = winner == nil
+	}
+	if err := d.append(ctx, e, once); err != nil {
+		return false, err
+	}
+	if err := d.index(ctx, receipts); err != nil {
+		return false, err
+	}
+	d.acknowledge(doubtful)
+	return won, nil
+}
+
+// acknowledge takes the message out of the queue. A record goes first: should
+// the acknowledgement be lost, the journal explains the next delivery.
+func (d *delivery) acknowledge(recorded bool) {
+	d.intake.forget(d) // what is delivered from now on is not for this holder
+	reply, _ := d.current()
+	ack := write{subject: reply, data: []byte(ackPayload), keep: true}
+	if recorded || d.revision != 0 {
+		d.intake.journal.put(d.intake.journal.deleteRecord(d.seq), ack)
+		return
+	}
+	d.intake.journal.put(ack)
+}
+
+// index writes the entries of the receipt index.
+func (d *delivery) index(ctx context.Context, keys []ReceiptKey) error {
+	for _, key := range keys {
+		err := d.intake.journal.persist(ctx, "the receipt index", func(ctx context.Context) error {
+			return d.intake.journal.storeReceipt(ctx, key, d.receiptRef(key))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *delivery) receiptRef(key ReceiptKey) ReceiptRef {
+	d.decode()
+	ref := ReceiptRef{
+		Seq: d.seq, ID: d.id, Route: d.lane.Route, Class: d.lane.Class, Account: key.Account, MessageID: key.MessageID,
+		Segment: key.Segment, Segments: key.Segments, Dest: key.Dest, Published: d.published,
+	}
+	if d.fault == nil {
+		ref.Tenant, ref.Meta = d.message.Tenant, d.message.Meta
+	}
+	ref.TraceParent = d.header.Get(headerTraceParent)
+	return ref
+}
+
+// wait records the new state and gives the message back until next, at once
+// when next is zero.
+func (d *delivery) wait(ctx context.Context, s State, next time.Time, reason string) error {
+	j := d.intake.journal
+	if d.state.inDoubt() {
+		// A late response may have settled it meanwhile.
+		final, err := j.finalOf(ctx, d.seq)
+		if err != nil {
+			return err
+		}
+		if final != nil {
+			d.acknowledge(true)
+			return nil
+		}
+	}
+	s.NextAttemptAt = next
+	reply, count := d.current()
+	for {
+		err := j.persist(ctx, "the record", func(ctx context.Context) error {
+			return j.storeRecord(ctx, d.record(s, count, reason), d.revision)
+		})
+		if errors.Is(err, errSuperseded) {
+			return nil // the message is with a later holder
+		}
+		if err != nil {
+			return err
+		}
+		recorded := count
+		if reply, count = d.current(); count == recorded {
+			break
+		}
+	}
+	d.intake.forget(d) // what is delivered from now on is not for this holder
+	if now := time.Now(); !d.overdue(now) {
+		j.put(nak(reply, next.Sub(now)))
+	}
+	return nil
+}
+
+// record is what the next delivery will be explained by.
+func (d *delivery) record(s State, count int, reason string) *Waiting {
+	d.decode()
+	r := &Waiting{
+		Seq: d.seq, ID: d.id, Route: d.lane.Route, Class: d.lane.Class, Account: s.Account,
+		Delivery: count, Reason: reason, Published: d.published, At: time.Now().UTC(), State: s,
+	}
+	if d.fault == nil {
+		r.Deadline = d.message.Deadline(d.published, d.lane.ExpiresIn)
+	}
+	return r
+}
+
+// nak gives a message back after a delay; a delay that is not positive means at
+// once.
+func nak(reply string, delay time.Duration) write {
+	payload := nakPayload
+	if delay > 0 {
+		payload += fmt.Sprintf(` {"delay": %d}`, delay.Nanoseconds())
+	}
+	return write{subject: reply, data: []byte(payload)}
+}
+
+// copyToDeferred keeps the message for a person, with everything it came with.
+func (d *delivery) copyToDeferred(ctx context.Context, reason string, e *Event) error {
+	n := d.intake.names
+	summary, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("event %s: %w", e.Type, err)
+	}
+	header := nats.Header{}
+	for key, values := range d.header {
+		if !strings.HasPrefix(key, "Nats-") { // instructions to the server were for the first stream
+			header[key] = values
+		}
+	}
+	if id := d.header.Get(jetstream.MsgIDHeader); id != "" {
+		header.Set(HeaderOriginalMsgID, id)
+	}
+	header.Set(jetstream.MsgIDHeader, seqKey(d.seq))
+	header.Set(HeaderDeliveryID, d.id)
+	header.Set(HeaderDeferredReason, reason)
+	header.Set(HeaderOriginalSubject, n.mtSubject(d.lane.Lane))
+	header.Set(HeaderOriginalSeq, seqKey(d.seq))
+	header.Set(HeaderOriginalTime, d.published.UTC().Format(time.RFC3339Nano))
+	header.Set(HeaderEvent, string(summary))
+	return d.intake.journal.write(ctx, write{subject: n.deferredSubject(d.lane.Route, reason), header: header, data: d.data})
+}
