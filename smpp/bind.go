@@ -85,7 +85,7 @@ func (b *binder) exchange(sequence uint32, f *framer) (peer, error) {
 			n, err := b.conn.Read(f.space())
 			f.filled(n)
 			if n == 0 && errors.Is(err, io.EOF) {
-				return peer{}, fmt.Errorf("%w before it answered the bind", ErrHungUp)
+				return peer{}, fmt.Errorf("%w instead of answering the bind: it may limit connections, or speak TLS here", ErrHungUp)
 			}
 			if n == 0 && err != nil {
 				return peer{}, fmt.Errorf("smpp: read bind_resp: %w", err)

@@ -24,7 +24,15 @@ type script struct {
 
 func newScript(t *testing.T, conn net.Conn) *script {
 	t.Helper()
-	p := &script{t: t, conn: conn, in: make(chan []byte, 10_000), out: make(chan []byte, 10_000)}
+	p, stop := startScript(t, conn)
+	t.Cleanup(stop)
+	return p
+}
+
+// startScript is newScript for a peer that ends before its test does.
+func startScript(t *testing.T, conn net.Conn) (p *script, stop func()) {
+	t.Helper()
+	p = &script{t: t, conn: conn, in: make(chan []byte, 10_000), out: make(chan []byte, 10_000)}
 	var loops sync.WaitGroup
 	loops.Go(func() {
 		defer close(p.in)
@@ -57,12 +65,11 @@ func newScript(t *testing.T, conn net.Conn) *script {
 			}
 		}
 	})
-	t.Cleanup(func() {
+	return p, func() {
 		close(p.out)
 		_ = conn.Close()
 		loops.Wait()
-	})
-	return p
+	}
 }
 
 // send writes octets to the session.
