@@ -99,6 +99,7 @@ func benchOurs(b *testing.B, addr string, window int) func(n int) time.Duration 
 			b.Error(err)
 		}
 	})
+	// As go-smpp has nothing like it, ours gets a context that cannot end.
 	ctx := context.Background()
 	return func(n int) time.Duration {
 		return inParallel(window, n, func() func() {

@@ -3,6 +3,7 @@ package smpp
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"sluice/smpp/pdu"
 )
@@ -62,7 +63,13 @@ func (s *Session) receive(h pdu.Header, frame []byte, st state) pdu.Status {
 func (m *Inbound) parse() error {
 	body := m.Raw[pdu.HeaderLen:]
 	if !m.Data {
-		return m.Deliver.ParseBody(body)
+		if err := m.Deliver.ParseBody(body); err != nil {
+			return err
+		}
+		if m.shifted() {
+			return errors.New("a stray NUL stands before short_message")
+		}
+		return nil
 	}
 	var d pdu.DataSM
 	if err := d.ParseBody(body); err != nil {
@@ -73,6 +80,16 @@ func (m *Inbound) parse() error {
 		RegisteredDelivery: d.RegisteredDelivery, DataCoding: d.DataCoding, TLVs: d.TLVs,
 	}
 	return nil
+}
+
+// shifted reports whether an octet was put between sm_length and short_message,
+// as go-smpp's encoder does: the text then starts with a NUL, and exactly one
+// octet that is none is left behind it. A text that lost its last character is
+// not stored as if it were whole.
+func (m *Inbound) shifted() bool {
+	text, last := m.Deliver.ShortMessage, len(m.Raw)-1
+	return len(text) > 0 && text[0] == 0 && m.Raw[last] != 0 &&
+		bytes.HasSuffix(m.Raw[:last], text) && int(m.Raw[last-len(text)-1]) == len(text)
 }
 
 // appendInboundReply appends deliver_sm_resp or data_sm_resp, whose message_id

@@ -181,3 +181,25 @@ func TestLateResponseAtTheEndIsStillTold(t *testing.T) {
 		}
 	})
 }
+
+func TestTextsThatOnlyLookShiftedAreKept(t *testing.T) {
+	good := []*pdu.DeliverSM{
+		{ShortMessage: []byte("\x00bc")},                    // @bc in the GSM alphabet
+		{ShortMessage: []byte("\x00h\x00i"), DataCoding: 8}, // UCS2
+		{ShortMessage: []byte("\x00bc"), TLVs: pdu.TLVs{{Tag: pdu.TagMessageState, Value: []byte{2}}}},
+	}
+	for _, d := range good {
+		m := Inbound{Raw: encode(t, 0, 1, d)}
+		if err := m.parse(); err != nil {
+			t.Errorf("%q: %v", d.ShortMessage, err)
+		}
+		m = Inbound{Raw: append(encode(t, 0, 1, d), 0)} // a stray NUL behind the text is common
+		if err := m.parse(); err != nil {
+			t.Errorf("%q with a NUL behind it: %v", d.ShortMessage, err)
+		}
+	}
+	m := Inbound{Raw: append(encode(t, 0, 1, good[0]), 'x')}
+	if m.parse() == nil {
+		t.Error("a text with a NUL before it and an octet behind it was taken")
+	}
+}
