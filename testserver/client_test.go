@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -191,7 +192,7 @@ func TestInvalidScenarioIsReportedByServe(t *testing.T) {
 	if err := s.ServeConn(t.Context(), far); err == nil {
 		t.Fatal("served")
 	}
-	if _, err := near.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := near.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Fatalf("the connection was left open: %v", err)
 	}
 	if err := s.Serve(t.Context(), nil); err == nil {

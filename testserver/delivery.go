@@ -12,7 +12,8 @@ import (
 // ErrNoReceiver says that nobody who could receive is bound.
 var ErrNoReceiver = errors.New("testserver: no receiver or transceiver is bound for this account")
 
-// maxWaiting bounds the deliveries that wait for a receiver; beyond it the oldest are dropped.
+// maxWaiting bounds the deliveries that wait for a receiver, beyond it the oldest are dropped; and those of a session
+// that wait for their response, beyond it further ones are not remembered.
 const maxWaiting = 100_000
 
 // receipt makes the receipt of the submit at hand, whose answer is due at the given moment; nil for none. first says
@@ -70,7 +71,8 @@ func (s *Server) InjectMO(mo MO) error {
 	return nil
 }
 
-// Deliver sends any deliver_sm to a session of an account ("" for any), or returns ErrNoReceiver.
+// Deliver sends any deliver_sm to a session of an account ("" for any), or returns ErrNoReceiver. The octets of body
+// must not change afterwards.
 func (s *Server) Deliver(systemID string, body pdu.DeliverSM) error {
 	d := &delivery{systemID: systemID, body: body}
 	if _, err := d.encode(nil, 1); err != nil {
@@ -90,7 +92,7 @@ func (s *Server) Deliver(systemID string, body pdu.DeliverSM) error {
 // is to be avoided is taken only when there is no other.
 func (s *Server) receiver(d *delivery, preferred *session) *session {
 	suits := func(c *session) bool {
-		return c != nil && c.account != nil && receives(c.kind) && !c.closed() &&
+		return c != nil && c.account != nil && !c.freed && receives(c.kind) &&
 			(d.systemID == "" || d.systemID == c.account.systemID)
 	}
 	if suits(preferred) && d.avoid != preferred.number {
@@ -163,7 +165,9 @@ func (c *session) encodeDelivery(octets []byte, d *delivery) []byte {
 	if err != nil { // all that comes here was encoded once, or made here
 		return octets
 	}
-	c.unacked[sequence] = d
+	if len(c.unacked) < maxWaiting {
+		c.unacked[sequence] = d
+	}
 	c.srv.totals.deliveries++
 	if d.copies > 0 {
 		again := *d

@@ -1,12 +1,10 @@
 package testserver
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -97,38 +95,5 @@ func TestForeignTransceiverWithWrongPassword(t *testing.T) {
 	defer func() { _ = peer.Close() }()
 	if status.Status() != smpp.BindFailed || s.Stats().BindsRefused["ESME_RINVPASWD"] != 1 {
 		t.Errorf("bind: %v, %v", status.Status(), status.Error())
-	}
-}
-
-func TestDisconnectOverTCP(t *testing.T) {
-	for how, want := range map[How]string{FIN: "EOF", RST: "reset"} {
-		t.Run(string(how), func(t *testing.T) {
-			s := New(Scenario{Faults: []Fault{{Kind: FaultDisconnect, How: how}}})
-			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listen(t, s))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = conn.Close() }()
-			bind, _ := pdu.Append(nil, 0, 1, &pdu.Bind{SystemID: "sluice"})
-			both, _ := pdu.Append(bind, 0, 2, message("1", "x"))
-			if _, err := conn.Write(both); err != nil {
-				t.Fatal(err)
-			}
-			in := bufio.NewReader(conn)
-			for range 2 { // bind_transceiver_resp and submit_sm_resp
-				head, err := in.Peek(pdu.HeaderLen)
-				if err != nil {
-					t.Fatal(err)
-				}
-				h, _ := pdu.ParseHeader(head)
-				if _, err := in.Discard(int(h.Length)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			_, err = in.ReadByte()
-			if reset := errors.Is(err, syscall.ECONNRESET); err == nil || reset != (how == RST) {
-				t.Errorf("the connection ended with %v, want %s", err, want)
-			}
-		})
 	}
 }

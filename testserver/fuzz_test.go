@@ -30,8 +30,10 @@ func FuzzConnection(f *testing.F) {
 		Limits: []Limit{{Kind: TokenBucket, Rate: PerSecond(1)}, {Kind: DestinationQueue, Rate: PerSecond(1), Size: 1}},
 		Errors: []ErrorRule{{Match: Match{Suffix: "9"}, Status: pdu.StatusSysErr}},
 		Faults: []Fault{
-			{Match: Match{Every: 2}, Kind: FaultDuplicate}, {Match: Match{Every: 3}, Kind: FaultReorder},
-			{Match: Match{Every: 5}, Kind: FaultDrip}, {Match: Match{Every: 7}, Kind: FaultGarbage},
+			{Match: Match{Every: 2}, Kind: FaultDuplicate},
+			{Match: Match{Every: 3}, Kind: FaultReorder},
+			{Match: Match{Every: 5}, Kind: FaultDrip},
+			{Match: Match{Every: 7}, Kind: FaultGarbage},
 		},
 		Receipts: Receipts{Always: true, Redeliver: time.Second},
 		Link:     Link{Interval: time.Minute},

@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -220,7 +221,7 @@ func (d *delivery) encode(dst []byte, seq uint32) ([]byte, error) {
 		RegisteredDelivery: d.body.RegisteredDelivery, DataCoding: d.body.DataCoding, TLVs: d.body.TLVs,
 	}
 	if text := d.body.ShortMessage; len(text) > 0 {
-		data.TLVs = append(data.TLVs[:len(data.TLVs):len(data.TLVs)], pdu.TLV{Tag: pdu.TagMessagePayload, Value: text})
+		data.TLVs = append(slices.Clip(data.TLVs), pdu.TLV{Tag: pdu.TagMessagePayload, Value: text})
 	}
 	return pdu.Append(dst, pdu.StatusOK, seq, &data)
 }

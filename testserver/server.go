@@ -37,6 +37,7 @@ type Server struct {
 	totals   totals
 	lastBind int
 	lastID   uint64
+	latest   time.Time   // of all arrivals: limits take no time that runs backwards
 	waiting  []*delivery // for an account that nobody is bound to
 }
 
@@ -125,13 +126,8 @@ func (s *Server) leave(c *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, c)
+	s.free(c)
 	now := s.now()
-	if a := c.account; a != nil {
-		a.bound--
-		if s.sc.Bind.Ghost > 0 && !c.unbound {
-			a.ghosts = append(a.ghosts, now.Add(s.sc.Bind.Ghost))
-		}
-	}
 	for _, it := range c.box.drain() {
 		if it.settles != 0 {
 			c.conclude(now, &it)
@@ -147,6 +143,19 @@ func (s *Server) leave(c *session) {
 		for _, d := range c.inOrder() {
 			s.deliverAt(now, d)
 		}
+	}
+}
+
+// free gives back the place of a session in its account, once. It comes before the connection is closed, so that a
+// client that binds again at once finds it free.
+func (s *Server) free(c *session) {
+	if c.account == nil || c.freed {
+		return
+	}
+	c.freed = true
+	c.account.bound--
+	if s.sc.Bind.Ghost > 0 && !c.unbound {
+		c.account.ghosts = append(c.account.ghosts, s.now().Add(s.sc.Bind.Ghost))
 	}
 }
 

@@ -24,6 +24,7 @@ type session struct {
 
 	box    outbox
 	done   chan struct{} // closed with the connection
+	fin    chan struct{} // closed when we have said our last word and wait for the peer to close
 	closer sync.Once
 	heard  atomic.Int64 // when the last octets came, in Unix nanoseconds
 
@@ -44,6 +45,7 @@ type session struct {
 	outstanding int
 	lastDue     time.Time // of the newest response, where responses keep their order
 	unbound     bool      // the client took its leave
+	freed       bool      // it has given back its place in the account
 	sequence    uint32    // of the last request of ours
 	unacked     map[uint32]*delivery
 	probed      time.Time // when the enquire_link was sent that has no answer yet
@@ -57,6 +59,7 @@ func newSession(s *Server, conn net.Conn, number int) *session {
 		rnd:     rand.New(rand.NewPCG(s.sc.Seed, uint64(number))),
 		box:     newOutbox(),
 		done:    make(chan struct{}),
+		fin:     make(chan struct{}),
 		tallies: newTallies(&s.sc),
 		unacked: map[uint32]*delivery{},
 	}
@@ -73,13 +76,32 @@ func (c *session) close(how How) {
 	})
 }
 
-func (c *session) closed() bool {
+func (c *session) closed() bool { return isClosed(c.done) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-c.done:
+	case <-c:
 		return true
 	default:
 		return false
 	}
+}
+
+// lingerTime is how long the peer has to close after our FIN.
+const lingerTime = time.Second
+
+// halfClose sends FIN and reports whether the peer's is to be waited for. Closing at once would turn the FIN into a
+// reset while octets of the peer are unread.
+func (c *session) halfClose() bool {
+	conn, ok := c.conn.(interface {
+		CloseWrite() error
+		SetReadDeadline(at time.Time) error
+	})
+	if !ok || conn.CloseWrite() != nil || conn.SetReadDeadline(c.srv.now().Add(lingerTime)) != nil {
+		return false
+	}
+	close(c.fin)
+	return true
 }
 
 // readBuffer is what the reader takes from the connection at once; it holds the longest PDU.
@@ -92,12 +114,16 @@ func (c *session) read() error {
 	in := bufio.NewReaderSize(c.conn, readBuffer)
 	for {
 		head, err := c.peek(in, 4)
+		if isClosed(c.fin) {
+			c.drain(in)
+			return nil
+		}
 		if err != nil {
 			return c.ended(err, in.Buffered() > 0)
 		}
 		length, err := pdu.CheckLength(head, pdu.DefaultMaxLen)
 		if err != nil {
-			return c.reject(err)
+			return c.reject(in, err)
 		}
 		if c.frame, err = c.peek(in, length); err != nil {
 			return c.ended(err, true)
@@ -109,6 +135,17 @@ func (c *session) read() error {
 		if c.ending || c.pause != 0 {
 			c.rest()
 		}
+		if c.ending {
+			c.drain(in)
+			return nil
+		}
+	}
+}
+
+// drain reads on without looking, until the peer closes or the time to linger is over, where we wait for that.
+func (c *session) drain(in io.Reader) {
+	if isClosed(c.fin) {
+		_, _ = io.Copy(io.Discard, in) // how it ends does not matter any more
 	}
 }
 
@@ -138,6 +175,8 @@ func (c *session) flush() {
 	for c.box.crowded() {
 		select {
 		case <-c.box.space:
+		case <-c.fin:
+			return
 		case <-c.done:
 			return
 		}
@@ -157,6 +196,7 @@ func (c *session) rest() {
 	select {
 	case <-over:
 		c.now = c.srv.now()
+	case <-c.fin:
 	case <-c.done:
 	}
 }
@@ -176,14 +216,16 @@ func (c *session) ended(err error, inside bool) error {
 }
 
 // reject answers a stream in which the next PDU cannot be found, and ends it.
-func (c *session) reject(err error) error {
+func (c *session) reject(in io.Reader, err error) error {
 	c.srv.mu.Lock()
 	c.srv.totals.malformed++
 	c.respond(pdu.StatusInvCmdLen, 0, &pdu.GenericNack{})
 	c.srv.mu.Unlock()
 	c.push()
 	c.hangUp(c.now, FIN)
-	<-c.done
+	c.ending = true
+	c.rest()
+	c.drain(in)
 	return fmt.Errorf("testserver: bind %d: %w", c.number, err)
 }
 
@@ -249,6 +291,7 @@ func (c *session) respond(status pdu.Status, sequence uint32, body pdu.Body) {
 func (c *session) leave(head pdu.Header) {
 	c.srv.totals.unbinds++
 	c.unbound = true
+	c.srv.free(c)
 	due := c.now
 	if c.lastDue.After(due) {
 		due = c.lastDue

@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"sluice/smpp/pdu"
@@ -133,9 +134,7 @@ func (s *Server) Stats() Stats {
 	for status, count := range t.statuses {
 		stats.Statuses[status.String()] = count
 	}
-	for reason, count := range t.bindsRefused {
-		stats.BindsRefused[reason] = count
-	}
+	maps.Copy(stats.BindsRefused, t.bindsRefused)
 	for id, a := range s.accounts {
 		stats.Bound += a.bound
 		stats.Accounts[id] = a.counters.snapshot()
@@ -160,6 +159,7 @@ func (s *Server) restart() {
 	s.refusals = refusals{}
 	for _, a := range s.accounts {
 		a.counters.reset()
+		a.ceilings = nil
 	}
 	for c := range s.sessions {
 		c.tallies = newTallies(&s.sc)
@@ -197,6 +197,18 @@ func (s *Server) SetScenario(sc Scenario) error {
 	}
 	s.renewLimits()
 	return nil
+}
+
+// Ceiling is how many submits a second the limits of an account, and those of the whole server, let through now; 0
+// before the account's first submit and where no limit has a rate. Limits per bind or per destination do not count.
+func (s *Server) Ceiling(systemID string) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accounts[systemID]
+	if a == nil || len(a.ceilings) == 0 {
+		return 0
+	}
+	return a.ceilings[len(a.ceilings)-1].limits.Capacity(s.now())
 }
 
 // Capacity is how many submits the limits of an account, and those of the whole server, would have let through

@@ -36,6 +36,10 @@ func (c *session) submit(head pdu.Header, body []byte) {
 		c.respond(pdu.StatusInvCmdLen, head.Sequence, &pdu.SubmitSMResp{HeaderOnly: true})
 		return
 	}
+	if c.now.Before(s.latest) { // another session was read later and came first
+		c.now = s.latest
+	}
+	s.latest = c.now
 	if !c.account.started {
 		s.begin(c.account, c.now)
 	}

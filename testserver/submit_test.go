@@ -336,6 +336,9 @@ func TestCapacityFollowsTheScheduleAndChanges(t *testing.T) {
 		time.Sleep(5 * time.Second) // the schedule starts with the first submit
 		begin := time.Now()
 		c.submit("1")
+		if got := s.Ceiling("sluice"); got != 100 {
+			t.Errorf("the ceiling is %v, want 100", got)
+		}
 		about := func(want float64, from, to time.Duration) {
 			t.Helper()
 			if got := s.Capacity("sluice", begin.Add(from), begin.Add(to)); got < want-1 || got > want+1 {
@@ -353,6 +356,9 @@ func TestCapacityFollowsTheScheduleAndChanges(t *testing.T) {
 		about(1000+70, 0, 20*time.Second)
 		if err := s.SetLimits(Limit{Kind: Queue}); err == nil {
 			t.Error("a limit without a rate was taken")
+		}
+		if got := s.Ceiling("sluice"); got != 7 {
+			t.Errorf("the ceiling is %v, want 7", got)
 		}
 		if got := s.Capacity("nobody", begin, begin.Add(time.Second)); got != 0 {
 			t.Errorf("capacity of an unknown account is %v", got)

@@ -39,7 +39,7 @@ func (sc *Scenario) Validate() error {
 	for i := range sc.Errors {
 		field := fmt.Sprintf("errors[%d]", i)
 		rule := &sc.Errors[i]
-		rule.Match.check(&f, field)
+		rule.check(&f, field)
 		if (rule.Status == 0) == (len(rule.Script) == 0) {
 			f.wrong(field, fmt.Sprintf("status %#x, script of %d", uint32(rule.Status), len(rule.Script)),
 				"give a status other than 0, or a script of statuses, and not both")

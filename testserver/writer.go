@@ -31,6 +31,9 @@ func (c *session) write() {
 		}
 		if last != nil {
 			c.writeAlone(now, last)
+			if last.special.hangup != "" {
+				return
+			}
 			continue
 		}
 		if len(octets) > 0 || len(items) > 0 {
@@ -81,8 +84,13 @@ func (c *session) carryOut(now time.Time, octets []byte, items []item) []byte {
 
 // writeAlone writes one answer octet by octet, or ends the connection.
 func (c *session) writeAlone(now time.Time, it *item) {
-	if it.special.hangup != "" {
-		c.close(it.special.hangup)
+	if how := it.special.hangup; how != "" {
+		c.srv.mu.Lock()
+		c.srv.free(c)
+		c.srv.mu.Unlock()
+		if how != FIN || !c.halfClose() {
+			c.close(how)
+		}
 		return
 	}
 	c.srv.mu.Lock()
