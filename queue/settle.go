@@ -230,13 +230,14 @@ func (d *delivery) record(s State, count int, reason string) *Waiting {
 	return r
 }
 
-// nak gives a message back after a delay; a delay that is not positive means at
-// once.
+// soonest is the shortest delay of a negative acknowledgement. One without a
+// delay moves the message to a list that the server keeps in memory alone: after
+// a restart it would come back only when the AckWait is over.
+const soonest = time.Millisecond
+
+// nak gives a message back after a delay, or practically at once.
 func nak(reply string, delay time.Duration) write {
-	payload := nakPayload
-	if delay > 0 {
-		payload += fmt.Sprintf(` {"delay": %d}`, delay.Nanoseconds())
-	}
+	payload := fmt.Sprintf(`%s {"delay": %d}`, nakPayload, max(delay, soonest).Nanoseconds())
 	return write{subject: reply, data: []byte(payload)}
 }
 
