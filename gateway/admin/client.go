@@ -1,0 +1,90 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// The waits for answers of an unknown number of instances: to the first, and from one to the next.
+const (
+	firstAnswer = time.Second
+	nextAnswer  = 150 * time.Millisecond
+)
+
+// ErrNoInstance reports that no gateway answered.
+var ErrNoInstance = errors.New("no gateway answered: is `sluice run` connected to this NATS server?")
+
+// Gathered says how many of the instances that are there answered.
+type Gathered struct{ Answered, Expected int }
+
+// Binds asks every instance for its binds. They are sorted by account, instance and number.
+func Binds(ctx context.Context, nc *nats.Conn) ([]Bind, Gathered, error) {
+	pings, err := gather(ctx, nc, "$SRV.PING."+ServiceName)
+	if err != nil {
+		return nil, Gathered{}, err
+	}
+	answers, err := gather(ctx, nc, ServiceName+"."+everyone+".binds")
+	if err != nil {
+		return nil, Gathered{}, err
+	}
+	g := Gathered{Answered: len(answers), Expected: max(len(pings), len(answers))}
+	if g.Expected == 0 {
+		return nil, g, ErrNoInstance
+	}
+	var all []Bind
+	for _, a := range answers {
+		if fault := a.Header.Get(micro.ErrorHeader); fault != "" {
+			return nil, g, fmt.Errorf("an instance could not answer: %s", fault)
+		}
+		var binds []Bind
+		if err := json.Unmarshal(a.Data, &binds); err != nil {
+			return nil, g, fmt.Errorf("an instance's answer cannot be read (another version?): %w", err)
+		}
+		all = append(all, binds...)
+	}
+	slices.SortFunc(all, func(a, b Bind) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Number, b.Number))
+	})
+	return all, g, nil
+}
+
+// gather publishes a request and collects the answers until they stop coming.
+func gather(ctx context.Context, nc *nats.Conn, subject string) ([]*nats.Msg, error) {
+	inbox := nc.NewRespInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, fmt.Errorf("asking the gateways: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := nc.PublishRequest(subject, inbox, nil); err != nil {
+		return nil, fmt.Errorf("asking the gateways: %w", err)
+	}
+	var answers []*nats.Msg
+	wait := firstAnswer
+	for {
+		next, cancel := context.WithTimeout(ctx, wait)
+		msg, err := sub.NextMsgWithContext(next)
+		cancel()
+		switch {
+		case errors.Is(err, nats.ErrNoResponders):
+			return answers, nil
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			return answers, nil
+		case err != nil:
+			return nil, fmt.Errorf("asking the gateways: %w", err)
+		}
+		if len(msg.Data) == 0 && msg.Header.Get("Status") == "503" {
+			return answers, nil
+		}
+		answers = append(answers, msg)
+		wait = nextAnswer
+	}
+}

@@ -1,0 +1,67 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// ServiceName is the name of the micro service: `nats micro info sluice` shows it.
+const ServiceName = "sluice"
+
+// everyone is the target that all instances answer.
+const everyone = "all"
+
+// Reporter is a gateway that can tell about itself. Its methods are called on a goroutine of the service and must
+// not block.
+type Reporter interface {
+	Instance() string
+	// Version is a semantic version, such as 0.1.0.
+	Version() string
+	Binds() []Bind
+}
+
+// Serve answers the operator's commands for one instance until the returned function is called. It listens on
+// sluice.all.<verb>, which every instance answers, and on sluice.<instance>.<verb>.
+func Serve(nc *nats.Conn, r Reporter) (stop func() error, err error) {
+	service, err := micro.AddService(nc, micro.Config{
+		Name:               ServiceName,
+		Version:            semantic(r.Version()),
+		Description:        "Sluice SMPP gateway",
+		Metadata:           map[string]string{"instance": r.Instance()},
+		QueueGroupDisabled: true, // every instance answers
+	})
+	if err != nil {
+		return nil, fmt.Errorf("admin service: %w", err)
+	}
+	binds := micro.HandlerFunc(func(req micro.Request) {
+		data, err := json.Marshal(r.Binds())
+		if err != nil {
+			_ = req.Error("500", "the answer could not be written", nil)
+			return
+		}
+		_ = req.Respond(data) // a caller that is gone needs no answer
+	})
+	for _, target := range []string{everyone, r.Instance()} {
+		group := service.AddGroup(ServiceName + "." + target)
+		if err := group.AddEndpoint("binds", binds); err != nil {
+			_ = service.Stop()
+			return nil, fmt.Errorf("admin service: endpoint for %q: %w", target, err)
+		}
+	}
+	return service.Stop, nil
+}
+
+// semantic makes a version that the micro framework accepts of any build's version.
+func semantic(version string) string {
+	m := regexp.MustCompile(`^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?`).FindStringSubmatch(version)
+	if m == nil {
+		return "0.0.0"
+	}
+	part := func(s string) int { n, _ := strconv.Atoi(s); return n }
+	return fmt.Sprintf("%d.%d.%d", part(m[1]), part(m[2]), part(m[3]))
+}

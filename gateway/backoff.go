@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// The waits between two tries to bind. Bursts of binds have earned bans of 300 s, so every wait is drawn from the
+// upper half of a doubling range, and all binds to one host share it.
+const (
+	backoffFirst = time.Second
+	backoffMost  = time.Minute
+
+	// steadyAfter is how long a session must have lived before its end counts as news, not as one more failure.
+	steadyAfter = 5 * time.Second
+
+	// ghostLeast and ghostMost bound the wait after 0x05 (already bound): the SMSC must first notice that the old
+	// session is gone.
+	ghostLeast = 30 * time.Second
+	ghostMost  = time.Minute
+
+	// probeFirst and probeMost bound the slow probe of an account that the SMSC refuses: wrong credentials tried fast
+	// lock accounts.
+	probeFirst = 5 * time.Minute
+	probeMost  = time.Hour
+)
+
+// hostBackoff spaces the connects to one SMSC host, whichever account they are for.
+type hostBackoff struct {
+	mu        sync.Mutex
+	failures  int
+	notBefore time.Time
+	random    func() float64 // uniform in [0, 1)
+}
+
+// reserve takes the next connect and says how long to wait for it. Binds that wait together get connects that are
+// spaced, never one burst.
+func (h *hostBackoff) reserve(now time.Time) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := now
+	if h.notBefore.After(now) {
+		at = h.notBefore
+	}
+	if h.failures > 0 {
+		h.notBefore = at.Add(h.step())
+	}
+	return at.Sub(now)
+}
+
+// ended takes the end of a connect or session that lived that long; zero: it never came to be.
+func (h *hostBackoff) ended(now time.Time, lived time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if lived >= steadyAfter {
+		h.failures = 0
+	}
+	h.failures++
+	h.delay(now.Add(h.step()))
+}
+
+// ghost takes an 0x05: no bind to this host is tried for 30 to 60 s.
+func (h *hostBackoff) ghost(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failures++
+	h.delay(now.Add(ghostLeast + time.Duration(h.random()*float64(ghostMost-ghostLeast))))
+}
+
+func (h *hostBackoff) delay(until time.Time) {
+	if until.After(h.notBefore) {
+		h.notBefore = until
+	}
+}
+
+// step draws a wait from the upper half of the range that the failures so far have reached.
+func (h *hostBackoff) step() time.Duration {
+	span := backoffMost
+	if n := h.failures - 1; n < 6 {
+		span = min(backoffFirst<<max(n, 0), backoffMost)
+	}
+	return span/2 + time.Duration(h.random()*float64(span/2))
+}
+
+// hosts hands every bind to one host the same back-off.
+type hosts struct {
+	mu   sync.Mutex
+	byID map[string]*hostBackoff
+}
+
+func newHosts() *hosts { return &hosts{byID: map[string]*hostBackoff{}} }
+
+func (h *hosts) of(address string) *hostBackoff {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b := h.byID[address]
+	if b == nil {
+		b = &hostBackoff{random: rand.Float64}
+		h.byID[address] = b
+	}
+	return b
+}
+
+// slowProbe is the wait of an account in config state: 5 min, doubling to 60 min, until a bind and a submit pass or
+// an operator resumes it.
+type slowProbe struct{ wait time.Duration }
+
+func (p *slowProbe) next() time.Duration {
+	p.wait = min(max(probeFirst, 2*p.wait), probeMost)
+	return p.wait
+}
+
+func (p *slowProbe) reset() { p.wait = 0 }

@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func at(seconds float64) time.Time {
+	return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
+}
+
+func TestHostBackoffDoublesInTheUpperHalf(t *testing.T) {
+	for _, r := range []float64{0, 0.5, 0.999} {
+		h := &hostBackoff{random: func() float64 { return r }}
+		now := at(0)
+		for _, span := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
+			span *= time.Second
+			h.notBefore = time.Time{}
+			h.ended(now, 0)
+			wait := h.notBefore.Sub(now)
+			if wait < span/2 || wait > span {
+				t.Errorf("random %v: wait %v, want %v to %v", r, wait, span/2, span)
+			}
+			now = now.Add(wait)
+		}
+	}
+}
+
+func TestHostBackoffIsResetOnlyByASteadySession(t *testing.T) {
+	h := &hostBackoff{random: func() float64 { return 0.5 }}
+	for range 4 {
+		h.ended(at(0), 0)
+	}
+	h.ended(at(0), steadyAfter-time.Millisecond)
+	if h.failures != 5 {
+		t.Errorf("a session of under %v left %d failures, want 5", steadyAfter, h.failures)
+	}
+	h.notBefore = time.Time{}
+	h.ended(at(0), steadyAfter)
+	if wait := h.notBefore.Sub(at(0)); h.failures != 1 || wait > time.Second {
+		t.Errorf("after a steady session: %d failures and a wait of %v, want 1 and at most 1s", h.failures, wait)
+	}
+}
+
+// Refused TCP for 10 minutes must cost fewer than 25 connects for all binds together.
+func TestF20BindsOfOneHostShareItsBackoff(t *testing.T) {
+	for seed := range uint64(50) {
+		h := &hostBackoff{random: rand.New(rand.NewPCG(seed, 1)).Float64}
+		connects := 0
+		ready := []time.Time{at(0), at(0), at(0), at(0)} // when each of four binds wants its next connect
+		for {
+			bind := 0
+			for i := range ready {
+				if ready[i].Before(ready[bind]) {
+					bind = i
+				}
+			}
+			connect := ready[bind].Add(h.reserve(ready[bind]))
+			if connect.After(at(600)) {
+				break
+			}
+			connects++
+			h.ended(connect, 0)
+			ready[bind] = connect
+		}
+		if connects >= 25 {
+			t.Errorf("seed %d: %d connects in 10 minutes, want fewer than 25", seed, connects)
+		}
+	}
+}
+
+func TestGhostWaitsThirtyToSixtySeconds(t *testing.T) {
+	for _, r := range []float64{0, 0.999} {
+		h := &hostBackoff{random: func() float64 { return r }}
+		h.ghost(at(0))
+		if wait := h.reserve(at(0)); wait < 30*time.Second || wait > 60*time.Second {
+			t.Errorf("random %v: wait %v after 0x05, want 30s to 60s", r, wait)
+		}
+	}
+}
+
+func TestSlowProbeDoublesToAnHour(t *testing.T) {
+	var p slowProbe
+	for _, want := range []time.Duration{5, 10, 20, 40, 60, 60} {
+		if got := p.next(); got != want*time.Minute {
+			t.Errorf("probe after %v, want %v", got, want*time.Minute)
+		}
+	}
+	p.reset()
+	if got := p.next(); got != probeFirst {
+		t.Errorf("after a reset %v, want %v", got, probeFirst)
+	}
+}

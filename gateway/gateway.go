@@ -1,0 +1,262 @@
+// Package gateway is the one place that knows all parts: it takes messages from the queue under the window's permits,
+// submits them over bound sessions, lets the status table judge the answers, and settles the messages. Follow one
+// message from top to bottom in deliver.go.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/gateway/admin"
+	"sluice/gateway/config"
+	"sluice/queue"
+)
+
+// The bounds of a stop, beyond what sessions need for the answers to what is in flight.
+const (
+	settleGrace = 15 * time.Second // for the outcomes of what was answered
+	closeGrace  = 5 * time.Second  // for the journal, the intakes and the servers
+)
+
+// connectPatience is how long a start waits for NATS.
+const connectPatience = 15 * time.Second
+
+// Options are what a gateway gets from its program. The zero value works.
+type Options struct {
+	Logger   *slog.Logger         // default: discards
+	Registry *prometheus.Registry // default: a new one
+	Version  string               // of the program, for the admin plane and the metrics
+	Commit   string
+}
+
+// Gateway is one instance. Build it with New, run it once with Run.
+type Gateway struct {
+	cfg      *config.Config
+	opts     Options
+	log      *slog.Logger
+	client   *queue.Client
+	journal  *queue.Journal
+	accounts []*account
+	metrics  *metrics
+	queue    *queue.Metrics
+	teardown teardown
+	url      string
+	addr     string
+}
+
+// New connects to NATS, starting the embedded server when no other is configured, creates what is missing there,
+// and opens the listeners. Nothing is submitted before Run. After an error everything is closed again.
+func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Registry == nil {
+		opts.Registry = prometheus.NewRegistry()
+	}
+	g := &Gateway{cfg: cfg, opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registry)}
+	g.queue = queue.NewMetrics(opts.Registry)
+	g.metrics.buildInfo.WithLabelValues(opts.Version, opts.Commit).Set(1)
+	for _, step := range []func(context.Context) error{
+		g.startNATS, g.ensureTopology, g.openJournal, g.openAccounts, g.serveAdmin, g.serveHTTP,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, g.teardown.run())
+		}
+	}
+	opts.Registry.MustRegister(windowCollector{g})
+	return g, nil
+}
+
+// Run serves until ctx ends, then stops in order: no new messages, the answers to what is in flight, their outcomes,
+// unbind, the journal, the servers. It returns nil after a clean stop.
+func (g *Gateway) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, a := range g.accounts {
+		running.Go(func() { a.supervise(ctx) })
+		running.Go(func() { a.pump(ctx) })
+		running.Go(func() { a.consumeInbound(ctx) })
+		running.Go(func() { a.rememberCeiling(ctx, g.client) })
+	}
+	<-ctx.Done()
+	g.log.Info("stopping: finishing what is in flight")
+	for _, a := range g.accounts {
+		a.enter(ShuttingDown, "the gateway is stopping", time.Time{})
+	}
+	running.Wait() // sessions have answered, unbound and closed, within their own bounds
+	if !g.settled(settleGrace) {
+		g.log.Error("some outcomes could not be stored; their messages stay in the queue")
+	}
+	return g.teardown.run()
+}
+
+// settled waits until no message is between its permit and its settlement, and cuts the wait short after grace.
+func (g *Gateway) settled(grace time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, a := range g.accounts {
+			a.carrying.Wait()
+		}
+	}()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		for _, a := range g.accounts {
+			a.abandon()
+		}
+		<-done
+		return false
+	}
+}
+
+// NATSURL is where the queue is, with the port that an embedded server really took.
+func (g *Gateway) NATSURL() string { return g.url }
+
+// HTTPAddr is where /metrics, /healthz and /readyz are, with the port really taken; empty when off.
+func (g *Gateway) HTTPAddr() string { return g.addr }
+
+func (g *Gateway) startNATS(ctx context.Context) error {
+	connect := queue.ConnectConfig{
+		URL: g.cfg.NATS.URL, Name: "sluice " + g.cfg.Instance, Prefix: g.cfg.Streams.Prefix, Logger: g.log,
+		CredentialsFile: g.cfg.NATS.Credentials.File, NKeyFile: g.cfg.NATS.Credentials.NKey,
+		User: g.cfg.NATS.Credentials.User, Password: g.cfg.NATS.Credentials.Password.Value(),
+	}
+	if connect.URL == "" {
+		embedded, err := queue.StartEmbedded(queue.EmbeddedConfig{
+			Dir: g.cfg.NATS.Embedded.Dir, Listen: g.cfg.NATS.Embedded.Listen,
+			Sync: time.Duration(g.cfg.Streams.Sync), SyncAlways: g.cfg.Streams.Sync == config.SyncAlways,
+		})
+		if err != nil {
+			return err
+		}
+		g.teardown.push("embedded NATS server", func(context.Context) error { embedded.Shutdown(); return nil })
+		connect.URL = embedded.URL()
+	} else if files := g.cfg.NATS.Credentials.TLS; files != (config.CertFiles{}) {
+		tls, err := tlsConfig(files.CA, files.Cert, files.Key)
+		if err != nil {
+			return fmt.Errorf("nats.credentials.tls: %w", err)
+		}
+		connect.TLS = tls
+	}
+	g.url = connect.URL
+	patient, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	client, err := queue.Connect(patient, connect)
+	if err != nil {
+		return err
+	}
+	g.client = client
+	g.teardown.push("NATS connection", func(context.Context) error { client.Close(); return nil })
+	return nil
+}
+
+func (g *Gateway) ensureTopology(ctx context.Context) error {
+	patient, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	s := g.cfg.Streams
+	t := queue.Topology{
+		Prefix: s.Prefix, Replicas: s.Replicas, MaxBytes: int64(s.MaxBytes), DuplicateWindow: s.DuplicateWindow,
+		JournalAge: s.JournalAge, AckWait: s.AckWait,
+	}
+	for _, name := range sortedKeys(g.cfg.Routes) {
+		for _, lane := range lanesOf(name, g.cfg.Routes[name]) {
+			t.Lanes = append(t.Lanes, lane.Lane)
+		}
+	}
+	differences, err := g.client.Ensure(patient, t)
+	if err != nil {
+		return err
+	}
+	for _, d := range differences {
+		g.log.Warn("a stream or consumer differs from the configuration and was left as it is", "difference", d)
+	}
+	return nil
+}
+
+func (g *Gateway) openJournal(context.Context) error {
+	journal, err := g.client.OpenJournal(queue.JournalConfig{Metrics: g.queue})
+	if err != nil {
+		return err
+	}
+	g.journal = journal
+	g.teardown.push("journal", journal.Close)
+	return nil
+}
+
+func (g *Gateway) serveAdmin(context.Context) error {
+	stop, err := admin.Serve(g.client.Conn(), g)
+	if err != nil {
+		return err
+	}
+	g.teardown.push("admin service", func(context.Context) error { return stop() })
+	return nil
+}
+
+// lanesOf are the classes of a route, strict ones first, then by falling weight.
+func lanesOf(route string, r *config.Route) []queue.IntakeLane {
+	lanes := make([]queue.IntakeLane, 0, len(r.Classes))
+	for _, class := range sortedKeys(r.Classes) {
+		lane := queue.IntakeLane{Lane: queue.Lane{Route: route, Class: class}}
+		if w := r.Classes[class]; w != config.Strict {
+			lane.Weight = int(w)
+		}
+		lanes = append(lanes, lane)
+	}
+	slices.SortStableFunc(lanes, func(a, b queue.IntakeLane) int {
+		switch {
+		case (a.Weight == 0) != (b.Weight == 0):
+			if a.Weight == 0 {
+				return -1
+			}
+			return 1
+		default:
+			return b.Weight - a.Weight
+		}
+	})
+	return lanes
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// teardown is a named stack of what must be closed, last opened first.
+type teardown []struct {
+	name  string
+	close func(context.Context) error
+}
+
+func (t *teardown) push(name string, close func(context.Context) error) {
+	*t = append(*t, struct {
+		name  string
+		close func(context.Context) error
+	}{name, close})
+}
+
+func (t *teardown) run() error {
+	var faults []error
+	for _, step := range slices.Backward(*t) {
+		ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+		if err := step.close(ctx); err != nil {
+			faults = append(faults, fmt.Errorf("closing the %s: %w", step.name, err))
+		}
+		cancel()
+	}
+	*t = nil
+	return errors.Join(faults...)
+}

@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/gateway/config"
+	"sluice/queue"
+	"sluice/smpp"
+	"sluice/smpp/pdu"
+	"sluice/smpp/receipt"
+	"sluice/smpp/text"
+)
+
+// Deliver stores what the SMSC sends before it is answered. What cannot be stored is answered with ESME_RSYSERR, so
+// that the SMSC keeps it and sends it again.
+func (a *account) Deliver(ctx context.Context, m *smpp.Inbound) pdu.Status {
+	err := a.store.StoreInbound(ctx, a.name, queue.InboundRecord{
+		Account: a.name, Bind: a.name + "/1", ReceivedAt: time.Now().UTC(), Command: uint32(m.Command), PDU: m.Raw,
+	})
+	if err != nil {
+		a.metrics.inboundFault.WithLabelValues(a.name).Inc()
+		a.log.Error("a message from the SMSC could not be stored, the SMSC was asked to keep it", "error", err)
+		return pdu.StatusSysErr
+	}
+	return pdu.StatusOK
+}
+
+// Late hands a response that came too late for its submit to the message it belongs to.
+func (a *account) Late(l smpp.LateResponse) {
+	if d, ok := l.Ref.(*delivery); ok {
+		a.carrying.Go(func() { d.acceptLate(l.Response) })
+	}
+}
+
+// consumeInbound works on what is stored, until ctx ends.
+func (a *account) consumeInbound(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := a.store.ConsumeInbound(ctx, a.name, a.handleInbound)
+		if ctx.Err() != nil {
+			return
+		}
+		a.log.Error("reading of stored inbound messages ended, it starts again", "error", err)
+		pause(ctx, backoffFirst)
+	}
+}
+
+// receiptPatience are the waits for the submit_sm_resp that a receipt has overtaken; then it is published without a
+// delivery id.
+func receiptPatience() []time.Duration {
+	return []time.Duration{time.Second, 5 * time.Second, 24 * time.Second, 30 * time.Second}
+}
+
+// handleInbound publishes one stored deliver_sm or data_sm: a receipt as an event of its message, everything else as
+// a message from a phone.
+func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, deliveries int) (retryAfter time.Duration, err error) {
+	m, err := parseInbound(in.PDU)
+	if err != nil { // it was readable when it was stored
+		a.log.Error("a stored inbound message cannot be read and is dropped from the work list", "error", err)
+		return 0, nil
+	}
+	parts := receipt.InputOf(m)
+	if receipt.IsReceipt(m.ESMClass, parts.ReceiptedID != nil, parts.State != nil) {
+		return a.publishReceipt(ctx, in, m, receipt.Parse(parts, receipt.Options{Received: in.ReceivedAt}), deliveries)
+	}
+	return 0, a.publishMO(ctx, in, m)
+}
+
+func (a *account) publishReceipt(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, r receipt.Receipt, deliveries int) (time.Duration, error) {
+	ref, found, err := a.store.LookupReceipt(ctx, a.name, r.ID)
+	if err != nil {
+		return 0, fmt.Errorf("looking up a receipt's message: %w", err)
+	}
+	found = found && ref.MessageID == r.ID && fits(ref.Dest, m)
+	if waits := receiptPatience(); !found && r.ID != "" && deliveries <= len(waits) {
+		return waits[deliveries-1], nil
+	}
+	event := queue.Event{
+		Type: queue.EventReceipt, Account: a.name, Bind: in.Bind,
+		EventID: "receipt." + a.name + "." + r.ID + "." + r.State.String(),
+		Receipt: &queue.Receipt{MessageID: r.ID, State: r.State.String(), Final: r.State.Final(), Error: r.Err, DoneAt: r.Done},
+	}
+	match := "unmatched"
+	if found {
+		match = "matched"
+		event.Seq, event.ID, event.Route, event.Class = ref.Seq, ref.ID, ref.Route, ref.Class
+		event.Tenant, event.Meta, event.TraceParent = ref.Tenant, ref.Meta, ref.TraceParent
+		event.Receipt.Segment = ref.Segment
+	}
+	if err := a.journal.Append(ctx, event); err != nil {
+		return 0, err
+	}
+	a.metrics.receipts.WithLabelValues(a.name, match).Inc()
+	a.metrics.inbound.WithLabelValues(a.name, "receipt").Inc()
+	if found && event.Receipt.Final {
+		if err := a.store.FinishReceipt(ctx, a.name, r.ID); err != nil {
+			a.log.Warn("a receipt index entry keeps its full life", "error", err)
+		}
+	}
+	return 0, nil
+}
+
+// fits says whether a receipt is about the recipient that the message went to: the receipt comes from that address,
+// or at some SMSCs goes to it.
+func fits(dest uint16, m *pdu.DeliverSM) bool {
+	from := strings.TrimPrefix(string(m.Source.Addr), "+")
+	to := strings.TrimPrefix(string(m.Dest.Addr), "+")
+	return dest == 0 || dest == queue.HashAddress(from) || dest == queue.HashAddress(to)
+}
+
+func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM) error {
+	octets := payloadOf(m)
+	mo := queue.MO{
+		V: 1, Account: a.name, From: international(m.Source), To: international(m.Dest), DataCoding: m.DataCoding,
+		Segments: 1, ReceivedAt: in.ReceivedAt,
+	}
+	body := octets
+	udhi := m.ESMClass&pdu.ESMClassUDHI != 0
+	if udhi {
+		if udh, data, err := text.SplitHeader(octets); err == nil {
+			mo.UDH, body = hex.EncodeToString(udh), data
+		}
+	}
+	if s, err := text.Decode(m.DataCoding, octets, udhi, a.alphabet()); err == nil {
+		mo.Text = s
+	} else {
+		mo.Data = body
+	}
+	key := fmt.Sprintf("%s.%d.%x", a.name, in.ReceivedAt.UnixNano(), sequenceOf(in.PDU))
+	if err := a.store.PublishMO(ctx, a.name, key, mo); err != nil {
+		return err
+	}
+	a.metrics.inbound.WithLabelValues(a.name, "mo").Inc()
+	return nil
+}
+
+func (a *account) alphabet() text.Alphabet {
+	switch a.cfg.Text.DefaultAlphabet {
+	case config.GSM7Packed:
+		return text.AlphabetGSM7Packed
+	case config.Latin1:
+		return text.AlphabetLatin1
+	case config.ASCII:
+		return text.AlphabetASCII
+	case config.GSM7:
+	}
+	return text.AlphabetGSM7
+}
+
+// international writes an address as users do: with a plus where its type says so.
+func international(addr pdu.Address) string {
+	s := string(addr.Addr)
+	if addr.TON == 1 && s != "" && s[0] != '+' {
+		return "+" + s
+	}
+	return s
+}
+
+// payloadOf is the user data, wherever it sits (SMPP 3.4 section 5.3.2.32).
+func payloadOf(m *pdu.DeliverSM) []byte {
+	if len(m.ShortMessage) == 0 {
+		if payload, ok := m.TLVs.Get(pdu.TagMessagePayload); ok {
+			return payload
+		}
+	}
+	return m.ShortMessage
+}
+
+func sequenceOf(raw []byte) uint32 {
+	h, err := pdu.ParseHeader(raw)
+	if err != nil {
+		return 0
+	}
+	return h.Sequence
+}
+
+// parseInbound reads a stored deliver_sm or data_sm.
+func parseInbound(raw []byte) (*pdu.DeliverSM, error) {
+	_, body, err := pdu.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	switch b := body.(type) {
+	case *pdu.DeliverSM:
+		return b, nil
+	case *pdu.DataSM:
+		return &pdu.DeliverSM{
+			ServiceType: b.ServiceType, Source: b.Source, Dest: b.Dest, ESMClass: b.ESMClass,
+			RegisteredDelivery: b.RegisteredDelivery, DataCoding: b.DataCoding, TLVs: b.TLVs,
+		}, nil
+	}
+	return nil, fmt.Errorf("%s is not an inbound message", body.CommandID())
+}

@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"sluice/gateway/config"
+	"sluice/queue"
+	"sluice/smpp"
+	"sluice/window"
+)
+
+// remembered is how long a learned ceiling is worth starting from.
+const remembered = 7 * 24 * time.Hour
+
+// mostInFlight bounds the memory of a session; the window bounds the traffic.
+const mostInFlight = 1 << 14
+
+// tombstones is how long a late response is still told to its message.
+const tombstones = 10 * time.Minute
+
+func (g *Gateway) openAccounts(ctx context.Context) error {
+	hosts := newHosts()
+	for _, name := range sortedKeys(g.cfg.Accounts) {
+		a, err := g.openAccount(ctx, name, g.cfg.Accounts[name], hosts)
+		if err != nil {
+			return fmt.Errorf("account %s: %w", name, err)
+		}
+		g.accounts = append(g.accounts, a)
+	}
+	return nil
+}
+
+func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Account, hosts *hosts) (*account, error) {
+	table, err := cfg.StatusTable()
+	if err != nil {
+		return nil, err
+	}
+	work, abandon := context.WithCancel(context.Background())
+	a := &account{
+		name: name, cfg: cfg, table: table, metrics: g.metrics, log: g.log.With("account", name),
+		host: hosts.of(cfg.Address[0]), random: rand.Float64, routes: map[string]routePolicy{},
+		unknown: unknownPolicy{
+			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
+		},
+		store: g.client, journal: g.journal, work: work, abandon: abandon, resume: make(chan struct{}, 1),
+	}
+	if a.smpp, err = smppConfig(cfg, a); err != nil {
+		return nil, err
+	}
+	a.gate = window.NewGate(window.NewController(g.windowConfig(ctx, name, cfg)))
+	a.enter(Unbound, "not bound yet", time.Time{})
+	a.metrics.bindsWanted.WithLabelValues(name).Set(float64(cfg.Binds))
+
+	var lanes []queue.IntakeLane
+	for _, route := range sortedKeys(g.cfg.Routes) {
+		r := g.cfg.Routes[route]
+		if r.Accounts[0] != name {
+			continue
+		}
+		lanes = append(lanes, lanesOf(route, r)...)
+		a.routes[route] = routePolicy{
+			attempts: r.Attempts, per: r.AttemptsPer, expiresIn: r.ExpiresIn, keepTerminal: r.TerminalToDeferred,
+		}
+	}
+	in, err := g.client.OpenIntake(ctx, g.journal, queue.IntakeConfig{
+		Lanes: lanes, AckWait: g.cfg.Streams.AckWait, Metrics: g.queue,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.intake = in
+	g.teardown.push("intake of account "+name, in.Close)
+	return a, nil
+}
+
+// windowConfig is what the controller starts from: the operator's word, else what was learned in the last 7 days.
+func (g *Gateway) windowConfig(ctx context.Context, name string, cfg *config.Account) window.Config {
+	w := window.Config{
+		Declared: cfg.Rate.Declared, MaxWindow: cfg.Window.Max, ProbeBudget: float64(cfg.Rate.ProbeBudget),
+		NoiseMax: float64(cfg.Noise.Max), NoiseIgnore: float64(cfg.Noise.Ignore),
+	}
+	l, ok, err := g.client.GetLearned(ctx, name)
+	switch {
+	case err != nil:
+		g.log.Warn("the learned ceiling could not be read, the account starts from nothing", "account", name, "error", err)
+	case ok && time.Since(l.At) < remembered:
+		w.Remembered = l.Ceiling
+	}
+	return w
+}
+
+// smppConfig is the session's part of an account's configuration.
+func smppConfig(cfg *config.Account, handler smpp.Handler) (smpp.Config, error) {
+	c := smpp.Config{
+		SystemID: cfg.SystemID, Password: cfg.Password.Value(), SystemType: cfg.SystemType,
+		InterfaceVersion: uint8(cfg.InterfaceVersion), AddrTON: cfg.AddrTON, AddrNPI: cfg.AddrNPI,
+		AddressRange: cfg.AddressRange, Address: cfg.Address[0],
+		ConnectTimeout: 10 * time.Second, BindTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		UnbindTimeout: 5 * time.Second, ResponseTimeout: cfg.ResponseTimeout, Tombstones: tombstones,
+		EnquireLinkInterval: cfg.EnquireLink.Interval, EnquireLinkTimeout: cfg.EnquireLink.Timeout,
+		MaxInFlight: mostInFlight, Handler: handler,
+	}
+	if cfg.TLS.Enabled {
+		t, err := tlsConfig(cfg.TLS.CA, cfg.TLS.Cert, cfg.TLS.Key)
+		if err != nil {
+			return c, fmt.Errorf("tls: %w", err)
+		}
+		t.ServerName = cfg.TLS.ServerName
+		c.TLS = t
+	}
+	return c, c.Validate()
+}
+
+// tlsConfig reads PEM files; empty names mean the system's authorities and no client certificate.
+func tlsConfig(ca, cert, key string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("ca: the file holds no PEM certificate")
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("cert and key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}

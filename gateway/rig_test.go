@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/gateway/config"
+	"sluice/queue"
+	"sluice/testserver"
+)
+
+// patience bounds every wait of these tests; nothing is asserted about how long anything takes.
+const patience = time.Minute
+
+// smsc is a fake SMSC on loopback TCP.
+type smsc struct {
+	*testserver.Server
+	addr string
+}
+
+func startSMSC(t *testing.T, sc testserver.Scenario) smsc {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := smsc{testserver.New(sc), listener.Addr().String()}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Serve(ctx, listener) // ends with ctx
+	}()
+	t.Cleanup(func() { cancel(); <-served })
+	return s
+}
+
+// rig is a running gateway with an embedded NATS server, and a client beside it.
+type rig struct {
+	*Gateway
+	client   *queue.Client
+	registry *prometheus.Registry
+	stop     func() // stops the gateway and waits for its end
+	began    time.Time
+}
+
+// startGateway runs a gateway for one account on the store in dir. extra is YAML under the account; top is YAML at the
+// top level.
+func startGateway(t *testing.T, dir string, s smsc, extra, top string) *rig {
+	t.Helper()
+	cfg, err := config.Decode([]byte(fmt.Sprintf(`
+instance: test-1
+nats: {embedded: {dir: %q, listen: "127.0.0.1:0"}}
+http: "127.0.0.1:0"
+accounts:
+  acme:
+    address: %q
+    system_id: sluice
+    password: secret
+%s
+%s
+`, dir, s.addr, indent(extra), top)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	g, err := New(t.Context(), cfg, Options{Registry: registry, Version: "1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	r := &rig{Gateway: g, registry: registry, began: time.Now()}
+	connect, done := context.WithTimeout(t.Context(), patience)
+	defer done()
+	if r.client, err = queue.Connect(connect, queue.ConnectConfig{URL: g.NATSURL(), Name: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	r.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		r.client.Close()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the gateway stopped with %v", err)
+		}
+	}
+	t.Cleanup(r.stop)
+	return r
+}
+
+func indent(yaml string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(yaml), "\n", "\n    ")
+}
+
+func (r *rig) publish(t *testing.T, messages ...*queue.Message) {
+	t.Helper()
+	for _, m := range messages {
+		if _, _, err := r.client.Publish(t.Context(), "main", "normal", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// await follows the journal until enough events have come that pass the test, and returns them.
+func (r *rig) await(t *testing.T, n int, wanted func(queue.Event) bool) []queue.Event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var found []queue.Event
+	if n == 0 {
+		return nil
+	}
+	for e, err := range r.client.Events(ctx, queue.EventFilter{Follow: true}) {
+		if err != nil {
+			t.Fatalf("%d of %d events came: %v", len(found), n, err)
+		}
+		if wanted(e) {
+			if found = append(found, e); len(found) == n {
+				return found
+			}
+		}
+	}
+	t.Fatalf("the journal ended after %d of %d events", len(found), n)
+	return nil
+}
+
+// journal reads all events there are.
+func (r *rig) events(t *testing.T) []queue.Event {
+	t.Helper()
+	var all []queue.Event
+	for e, err := range r.client.Events(t.Context(), queue.EventFilter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func isFinal(e queue.Event) bool { return e.Type.Final() }
+
+// messages makes n messages to numbers that begin with prefix.
+func messages(n int, prefix string) []*queue.Message {
+	list := make([]*queue.Message, n)
+	for i := range list {
+		list[i] = &queue.Message{
+			ID: fmt.Sprintf("%s-%d", strings.Trim(prefix, "+"), i), From: "1000", To: fmt.Sprintf("%s%04d", prefix, i),
+			Text: fmt.Sprintf("message %d", i),
+		}
+	}
+	return list
+}
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
