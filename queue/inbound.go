@@ -2,8 +2,22 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// inboundAckWait is how long the handling of a record, and of those read
+	// ahead of it, may take.
+	inboundAckWait = 60 * time.Second
+	// inboundAhead is how many records are read ahead of the handling.
+	inboundAhead = 64
+	inboundRetry = 2 * time.Second
 )
 
 // InboundRecord is a deliver_sm or data_sm as it came, stored before it is
@@ -18,19 +32,126 @@ type InboundRecord struct {
 	PDU []byte `json:"pdu"`
 }
 
-// StoreInbound stores what the SMSC sent; answer it only after a nil error.
+// StoreInbound stores what the SMSC sent; answer it only after a nil error, so
+// that the SMSC keeps what was not stored.
 func (c *Client) StoreInbound(ctx context.Context, account string, in InboundRecord) error {
-	return errors.New("in the making")
+	in.Account = account
+	data, err := json.Marshal(in)
+	if err == nil {
+		_, err = c.js.Publish(ctx, c.names.Load().inSubject(account), data)
+	}
+	if err != nil {
+		return fmt.Errorf("storing a PDU of account %q: %w", account, err)
+	}
+	return nil
 }
 
 // InboundHandler handles one record. A positive retryAfter brings it back after
 // that time; an error brings it back as well, after 1, 5, 24 and then 30 s.
+// Deliveries counts from 1.
 type InboundHandler func(ctx context.Context, in InboundRecord, deliveries int) (retryAfter time.Duration, err error)
 
-// ConsumeInbound hands the account's records to handle, one by one, until ctx
-// ends.
+// ConsumeInbound hands the account's records to handle, one after the other,
+// until ctx ends; instances share them. A record may come twice. It returns an
+// error only when it cannot begin.
 func (c *Client) ConsumeInbound(ctx context.Context, account string, handle InboundHandler) error {
-	return errors.New("in the making")
+	if err := CheckName("account", account); err != nil {
+		return err
+	}
+	consumer, err := c.inboundConsumer(ctx, account)
+	if err != nil {
+		return fmt.Errorf("inbound of account %q: %w", account, err)
+	}
+	for {
+		err := c.handleAll(ctx, consumer, handle)
+		if ctx.Err() != nil {
+			return nil
+		}
+		c.logger.Warn("inbound is read again after a pause", "account", account, "error", err)
+		select {
+		case <-time.After(inboundRetry):
+		case <-ctx.Done():
+			return nil
+		}
+		if again, err := c.inboundConsumer(ctx, account); err == nil {
+			consumer = again // it may have been deleted
+		}
+	}
+}
+
+func (c *Client) inboundConsumer(ctx context.Context, account string) (jetstream.Consumer, error) {
+	n := c.names.Load()
+	name := "in_" + account
+	consumer, err := c.js.Consumer(ctx, n.in, name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		consumer, err = c.js.CreateConsumer(ctx, n.in, jetstream.ConsumerConfig{
+			Durable: name, FilterSubject: n.inSubject(account),
+			AckPolicy: jetstream.AckExplicitPolicy, AckWait: inboundAckWait, MaxDeliver: -1, MaxAckPending: maxAckPending,
+		})
+	}
+	if errors.Is(err, jetstream.ErrConsumerExists) {
+		return c.js.Consumer(ctx, n.in, name)
+	}
+	return consumer, err
+}
+
+// handleAll handles records until reading them fails.
+func (c *Client) handleAll(ctx context.Context, consumer jetstream.Consumer, handle InboundHandler) error {
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(inboundAhead))
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		if err := c.handleInbound(ctx, m, handle); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Client) handleInbound(ctx context.Context, m jetstream.Msg, handle InboundHandler) error {
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	var in InboundRecord
+	if err := json.Unmarshal(m.Data(), &in); err != nil {
+		// Nobody can make anything of it, today or later.
+		c.logger.Error("an inbound record cannot be read and is dropped", "seq", meta.Sequence.Stream)
+		return m.Term()
+	}
+	deliveries := int(meta.NumDelivered)
+	after, err := handle(ctx, in, deliveries)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return m.Nak()
+	case err != nil:
+		c.logger.Warn("an inbound record comes back", "seq", meta.Sequence.Stream, "deliveries", deliveries, "error", err)
+		return m.NakWithDelay(inboundDelay(deliveries))
+	case after > 0:
+		return m.NakWithDelay(after)
+	default:
+		return m.Ack()
+	}
+}
+
+// inboundDelay is when a record comes back that could not be handled: a receipt
+// may well be here before the response that it belongs to is stored.
+func inboundDelay(deliveries int) time.Duration {
+	switch deliveries {
+	case 1:
+		return time.Second
+	case 2:
+		return 5 * time.Second
+	case 3:
+		return 24 * time.Second
+	default:
+		return 30 * time.Second
+	}
 }
 
 // MO is a message from a phone, joined from its parts.
@@ -48,7 +169,21 @@ type MO struct {
 	ReceivedAt time.Time `json:"received_at"`
 }
 
-// PublishMO gives a message from a phone to the users. The key dedupes repeats.
+// PublishMO gives a message from a phone to the users. Repeats with the same key
+// within two minutes are stored once.
 func (c *Client) PublishMO(ctx context.Context, account, key string, m MO) error {
-	return errors.New("in the making")
+	m.V, m.Account = ContractVersion, account
+	data, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("mo of account %q: %w", account, err)
+	}
+	msg := nats.NewMsg(c.names.Load().moSubject(account))
+	msg.Data = data
+	if key != "" {
+		msg.Header.Set(headerOnce, account+":"+key)
+	}
+	if _, err := c.js.PublishMsg(ctx, msg); err != nil {
+		return fmt.Errorf("mo of account %q: %w", account, err)
+	}
+	return nil
 }

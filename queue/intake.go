@@ -59,9 +59,9 @@ type Intake struct {
 	lanes     []*lane
 	shares    *shares
 	waiters   []*waiter
-	spares    int                   // over all lanes
-	resolving int                   // redeliveries being explained
-	held      map[uint64]*delivery  // by seq: spares and jobs not settled
+	spares    int                  // over all lanes
+	resolving int                  // redeliveries being explained
+	held      map[uint64]*delivery // by seq: spares and jobs not settled
 	closed    bool
 	idleSince time.Time // since when callers wait and nothing comes
 

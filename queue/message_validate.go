@@ -71,7 +71,7 @@ func validID(id string) bool {
 func faultOfAddress(s string, required bool) string {
 	if s == "" {
 		if required {
-			return "missing; want the number to send to, such as +15550100"
+			return "missing; want the number to send to"
 		}
 		return ""
 	}
