@@ -92,12 +92,13 @@ func (l *ledger) accept(key uint64) bool {
 	if l.keys < 0 {
 		return false
 	}
-	if _, known := l.seen[key]; known {
+	before := len(l.seen)
+	l.seen[key] = struct{}{}
+	if len(l.seen) == before { // cheaper than to ask first
 		l.duplicated++
 		return true
 	}
 	l.unique++
-	l.seen[key] = struct{}{}
 	if len(l.order) < l.keys {
 		l.order = append(l.order, key)
 		return false
