@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/nats-io/nuid"
+	"github.com/schollz/progressbar/v3"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"sluice/queue"
+)
+
+func sendCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "send",
+		Usage: "publish one message, or a file of messages, and optionally wait for what becomes of them",
+		UsageText: "sluice send --route main --class otp --to +15550100 --text \"Your code is 1234\" --wait\n" +
+			"sluice send --route main --class bulk --file messages.jsonl --wait",
+		OnUsageError: usageError,
+		Flags: natsFlags(
+			&cli.StringFlag{Name: "route", Value: "main", Usage: "`ROUTE` to publish to"},
+			&cli.StringFlag{Name: "class", Value: "normal", Usage: "`CLASS` of the route"},
+			&cli.StringFlag{Name: "to", Usage: "recipient `NUMBER`, such as +15550100"},
+			&cli.StringFlag{Name: "from", Usage: "sender `ADDRESS`: a number, a short code or a name"},
+			&cli.StringFlag{Name: "text", Usage: "`TEXT` of the message"},
+			&cli.StringFlag{Name: "id", Usage: "delivery `ID`; one is made up without it"},
+			&cli.BoolFlag{Name: "receipt", Usage: "ask the SMSC for a delivery receipt"},
+			&cli.DurationFlag{Name: "expires-in", Usage: "`DURATION` after which the message must not be sent any more"},
+			&cli.StringFlag{Name: "file", Usage: "`FILE` with one message as JSON a line; - reads standard input"},
+			&cli.BoolFlag{Name: "wait", Usage: "wait until each message has its final outcome; the exit code is 1 unless all were submitted"},
+			outputFlag(),
+		),
+		Action: send,
+	}
+}
+
+func send(c *cli.Context) error {
+	messages, err := messagesToSend(c)
+	if err != nil {
+		return err
+	}
+	client, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+
+	started := time.Now()
+	sent, err := publish(c, client, messages)
+	if err != nil {
+		return err
+	}
+	if !c.Bool("wait") {
+		return sent.print(c)
+	}
+	return sent.wait(c, client, started)
+}
+
+// messagesToSend reads the messages and checks all of them before any is published.
+func messagesToSend(c *cli.Context) ([]*queue.Message, error) {
+	path := c.String("file")
+	if path == "" {
+		m := &queue.Message{
+			ID: c.String("id"), From: c.String("from"), To: c.String("to"), Text: c.String("text"), Receipt: c.Bool("receipt"),
+			ExpiresIn: c.Duration("expires-in"),
+		}
+		if err := m.Validate(); err != nil {
+			return nil, err
+		}
+		return []*queue.Message{m}, nil
+	}
+	for _, flag := range []string{"to", "text", "id", "from", "receipt", "expires-in"} {
+		if c.IsSet(flag) {
+			return nil, cli.Exit(fmt.Sprintf("--%s and --file: the file holds whole messages, give one of the two", flag), 2)
+		}
+	}
+	in := io.Reader(os.Stdin)
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in = f
+	}
+	return readMessages(in)
+}
+
+const (
+	longestLine = 1 << 20
+	mostFaults  = 20
+)
+
+// readMessages decodes one message a line; the error holds the faults of the first faulty lines.
+func readMessages(in io.Reader) ([]*queue.Message, error) {
+	var messages []*queue.Message
+	var faults []error
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longestLine)
+	for n := 1; lines.Scan(); n++ {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		m, err := queue.Decode(lines.Bytes())
+		if err != nil {
+			if faults = append(faults, fmt.Errorf("line %d: %w", n, err)); len(faults) == mostFaults {
+				break
+			}
+			continue
+		}
+		messages = append(messages, m)
+	}
+	if err := lines.Err(); err != nil {
+		faults = append(faults, fmt.Errorf("after line %d: %w", len(messages), err))
+	}
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("nothing was published:\n%w", errors.Join(faults...))
+	}
+	if len(messages) == 0 {
+		return nil, errors.New("the file holds no message: write one JSON object a line")
+	}
+	return messages, nil
+}
+
+// sent is what was published.
+type sent struct {
+	ID        string `json:"id"`
+	Seq       uint64 `json:"seq"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+}
+
+type allSent []sent
+
+// publish stores all messages and waits until the stream has them.
+func publish(c *cli.Context, client *queue.Client, messages []*queue.Message) (allSent, error) {
+	outgoing := func(yield func(queue.Outgoing) bool) {
+		for _, m := range messages {
+			if m.ID == "" {
+				m.ID = nuid.Next()
+			}
+			if !yield(queue.Outgoing{Route: c.String("route"), Class: c.String("class"), Message: m}) {
+				return
+			}
+		}
+	}
+	all := make(allSent, len(messages))
+	bar := progress(c, "published", len(messages))
+	var faults []error
+	err := client.PublishMany(c.Context, outgoing, func(p queue.Published) {
+		_ = bar.Add(1) // a bar that cannot be drawn is no reason to stop
+		all[p.Index] = sent{ID: messages[p.Index].ID, Seq: p.Seq, Duplicate: p.Duplicate}
+		if p.Err != nil && len(faults) < mostFaults {
+			faults = append(faults, fmt.Errorf("message %d (id %s): %w", p.Index+1, messages[p.Index].ID, p.Err))
+		}
+	})
+	_ = bar.Finish()
+	return all, errors.Join(append(faults, err)...)
+}
+
+func (all allSent) print(c *cli.Context) error {
+	if c.String("output") == "json" {
+		return printJSON(c.App.Writer, all)
+	}
+	if len(all) == 1 {
+		_, err := fmt.Fprintf(c.App.Writer, "published %s as sequence %d%s\n", all[0].ID, all[0].Seq, again(all[0].Duplicate))
+		return err
+	}
+	_, err := fmt.Fprintf(c.App.Writer, "published %d messages, %d of them already in the queue\n", len(all), all.duplicates())
+	return err
+}
+
+func again(duplicate bool) string {
+	if duplicate {
+		return " (it was in the queue already)"
+	}
+	return ""
+}
+
+func (all allSent) duplicates() int {
+	n := 0
+	for _, s := range all {
+		if s.Duplicate {
+			n++
+		}
+	}
+	return n
+}
+
+// duplicateWindow is how far back the outcome of a message that was already in the queue may lie.
+const duplicateWindow = 24 * time.Hour
+
+// wait follows the journal until every message has its final event.
+func (all allSent) wait(c *cli.Context, client *queue.Client, started time.Time) error {
+	since := started.Add(-time.Second)
+	if all.duplicates() > 0 {
+		since = started.Add(-duplicateWindow)
+	}
+	pending := make(map[uint64]bool, len(all))
+	for _, s := range all {
+		pending[s.Seq] = true
+	}
+	finals := make(map[queue.EventType]int)
+	bar := progress(c, "settled", len(pending))
+	filter := queue.EventFilter{Route: c.String("route"), Since: since, Follow: true}
+	for _, t := range queue.EventTypes() {
+		if t.Final() {
+			filter.Types = append(filter.Types, t)
+		}
+	}
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	for e, err := range client.Events(ctx, filter) {
+		if err != nil {
+			return err
+		}
+		if !pending[e.Seq] {
+			continue
+		}
+		delete(pending, e.Seq)
+		finals[e.Type]++
+		_ = bar.Add(1)
+		if len(all) == 1 || c.String("output") == "json" {
+			if err := printFinal(c, &e); err != nil {
+				return err
+			}
+		}
+		if len(pending) == 0 {
+			break
+		}
+	}
+	_ = bar.Finish()
+	return all.summary(c, finals)
+}
+
+func printFinal(c *cli.Context, e *queue.Event) error {
+	print := eventLine
+	if c.String("output") == "json" {
+		print = eventJSON
+	}
+	line, err := print(e)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.App.Writer, line)
+	return err
+}
+
+func (all allSent) summary(c *cli.Context, finals map[queue.EventType]int) error {
+	distinct := 0
+	for _, n := range finals {
+		distinct += n
+	}
+	if len(all) > 1 {
+		for _, t := range queue.EventTypes() {
+			if n := finals[t]; n > 0 {
+				if _, err := fmt.Fprintf(c.App.ErrWriter, "%s: %d\n", t, n); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if lost := distinct - finals[queue.EventSubmitted]; lost > 0 {
+		return fmt.Errorf("%d of %d messages were not submitted", lost, distinct)
+	}
+	return nil
+}
+
+// progress is a bar on standard error, or nothing where that is no terminal.
+func progress(c *cli.Context, what string, n int) *progressbar.ProgressBar {
+	w := io.Discard
+	if n > 1 && c.App.ErrWriter == os.Stderr && term.IsTerminal(int(os.Stderr.Fd())) {
+		w = os.Stderr
+	}
+	return progressbar.NewOptions(n, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish())
+}
