@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,8 +32,9 @@ func benchMessage() *pdu.SubmitSM {
 // BenchmarkSession measures submits on one bind over loopback, ours beside
 // go-smpp's Transceiver against the same server in the same run, and a raw
 // client that refills its window with one write as the physical limit. The
-// metric of interest is x-go-smpp, the ratio of the two rates: a slow machine
-// slows both.
+// metrics of interest are x-go-smpp, the ratio of the two rates, and
+// x-go-smpp-cpu, the same of the processor time of client and server together,
+// which other load on the machine hardly touches.
 func BenchmarkSession(b *testing.B) {
 	for _, window := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("window=%d", window), func(b *testing.B) {
@@ -44,12 +46,16 @@ func BenchmarkSession(b *testing.B) {
 			// same noise of the machine.
 			const rounds = 4
 			n := max(b.N/rounds, window)
-			var mine, other, limit time.Duration
+			var mine, other, limit, mineCPU, otherCPU time.Duration
 			b.ResetTimer()
 			for range rounds {
+				cpu := cpuTime()
 				mine += ours(n)
+				mineCPU += cpuTime() - cpu
 				b.StopTimer()
+				cpu = cpuTime()
 				other += theirs(max(n/8, window))
+				otherCPU += cpuTime() - cpu
 				limit += raw(n)
 				b.StartTimer()
 			}
@@ -62,8 +68,19 @@ func BenchmarkSession(b *testing.B) {
 			b.ReportMetric(limitRate, "raw-msg/s")
 			b.ReportMetric(rate/otherRate, "x-go-smpp")
 			b.ReportMetric(100*rate/limitRate, "%-of-raw")
+			perMine := float64(mineCPU) / float64(rounds*n)
+			perOther := float64(otherCPU) / float64(rounds*max(n/8, window))
+			b.ReportMetric(perMine, "cpu-ns/msg")
+			b.ReportMetric(perOther/perMine, "x-go-smpp-cpu")
 		})
 	}
+}
+
+// cpuTime is the processor time of this process.
+func cpuTime() time.Duration {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // inParallel runs n submits on as many goroutines as the window is wide.

@@ -83,6 +83,7 @@ func appendFastReply(out, p []byte) []byte {
 		body = "00000000deadbeef\x00"
 	case pdu.IDBindTransceiver, pdu.IDBindReceiver, pdu.IDBindTransmitter:
 		body = "fast\x00"
+	default:
 	}
 	out = binary.BigEndian.AppendUint32(out, uint32(pdu.HeaderLen+len(body)))
 	out = binary.BigEndian.AppendUint32(out, id|0x80000000)

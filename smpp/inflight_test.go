@@ -46,76 +46,78 @@ func TestSequenceWrapsToOne(t *testing.T) {
 	}
 }
 
-// TestInflightAgainstAModel compares the ring with a map and a list under any
-// order of add and take, from any start, with stragglers over many rounds.
-func TestInflightAgainstAModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		start := rapid.OneOf(
-			rapid.Uint32Range(1, pdu.MaxSequence),
-			rapid.Uint32Range(pdu.MaxSequence-300, pdu.MaxSequence),
-		).Draw(t, "start")
-		table := newInflight(start)
-		var order []uint32 // the model: numbers in the order of sending
-		refs := map[uint32]int{}
-		ref := 0
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				for range rapid.IntRange(1, 40).Draw(t, "count") {
-					ref++
-					n := table.add(time.Duration(ref), nil, ref)
-					if _, taken := refs[n]; taken || n == 0 || n > pdu.MaxSequence {
-						t.Fatalf("number %d is taken or out of range", n)
-					}
-					refs[n] = ref
-					order = append(order, n)
+func TestInflightAgainstAModel(t *testing.T) { rapid.Check(t, inflightAgainstAModel) }
+
+func FuzzInflightAgainstAModel(f *testing.F) { f.Fuzz(rapid.MakeFuzz(inflightAgainstAModel)) }
+
+// inflightAgainstAModel compares the ring with a map and a list under any order
+// of add and take, from any start, with stragglers over many rounds.
+func inflightAgainstAModel(t *rapid.T) {
+	start := rapid.OneOf(
+		rapid.Uint32Range(1, pdu.MaxSequence),
+		rapid.Uint32Range(pdu.MaxSequence-300, pdu.MaxSequence),
+	).Draw(t, "start")
+	table := newInflight(start)
+	var order []uint32 // the model: numbers in the order of sending
+	refs := map[uint32]int{}
+	ref := 0
+	t.Repeat(map[string]func(*rapid.T){
+		"add": func(t *rapid.T) {
+			for range rapid.IntRange(1, 40).Draw(t, "count") {
+				ref++
+				n := table.add(time.Duration(ref), nil, ref)
+				if _, taken := refs[n]; taken || n == 0 || n > pdu.MaxSequence {
+					t.Fatalf("number %d is taken or out of range", n)
 				}
-			},
-			"take": func(t *rapid.T) {
-				for range rapid.IntRange(1, 40).Draw(t, "count") {
-					if len(order) == 0 {
-						t.Skip("empty")
-					}
-					i := rapid.IntRange(0, len(order)-1).Draw(t, "which")
-					n := order[i]
-					r, ok := table.take(n)
-					if !ok || r.ref != refs[n] {
-						t.Fatalf("take(%d) = %+v, %v; want ref %d", n, r, ok, refs[n])
-					}
-					if _, ok := table.take(n); ok {
-						t.Fatalf("number %d was taken twice", n)
-					}
-					delete(refs, n)
-					order = append(order[:i], order[i+1:]...)
+				refs[n] = ref
+				order = append(order, n)
+			}
+		},
+		"take": func(t *rapid.T) {
+			for range rapid.IntRange(1, 40).Draw(t, "count") {
+				if len(order) == 0 {
+					t.Skip("empty")
 				}
-			},
-			"take a foreign number": func(t *rapid.T) {
-				n := rapid.Uint32().Draw(t, "number")
-				if _, known := refs[n]; known {
-					t.Skip("known")
+				i := rapid.IntRange(0, len(order)-1).Draw(t, "which")
+				n := order[i]
+				r, ok := table.take(n)
+				if !ok || r.ref != refs[n] {
+					t.Fatalf("take(%d) = %+v, %v; want ref %d", n, r, ok, refs[n])
 				}
 				if _, ok := table.take(n); ok {
-					t.Fatalf("number %d was never given out", n)
+					t.Fatalf("number %d was taken twice", n)
 				}
-			},
-			"": func(t *rapid.T) {
-				if table.n != len(order) {
-					t.Fatalf("%d in flight, want %d", table.n, len(order))
+				delete(refs, n)
+				order = append(order[:i], order[i+1:]...)
+			}
+		},
+		"take a foreign number": func(t *rapid.T) {
+			n := rapid.Uint32().Draw(t, "number")
+			if _, known := refs[n]; known {
+				t.Skip("known")
+			}
+			if _, ok := table.take(n); ok {
+				t.Fatalf("number %d was never given out", n)
+			}
+		},
+		"": func(t *rapid.T) {
+			if table.n != len(order) {
+				t.Fatalf("%d in flight, want %d", table.n, len(order))
+			}
+			if 2*table.n > len(table.slots) {
+				t.Fatalf("%d requests in a ring of %d: more than half full", table.n, len(table.slots))
+			}
+			r, ok := table.first()
+			for _, n := range order {
+				if !ok || r.sequence != n {
+					t.Fatalf("order of sending: got %d, %v, want %d", r.sequence, ok, n)
 				}
-				if 2*table.n > len(table.slots) {
-					t.Fatalf("%d requests in a ring of %d: more than half full", table.n, len(table.slots))
-				}
-				r, ok := table.first()
-				for _, n := range order {
-					if !ok || r.sequence != n {
-						t.Fatalf("order of sending: got %d, %v, want %d", r.sequence, ok, n)
-					}
-					r, ok = table.after(r)
-				}
-				if ok {
-					t.Fatalf("%d is behind the newest", r.sequence)
-				}
-			},
-		})
+				r, ok = table.after(r)
+			}
+			if ok {
+				t.Fatalf("%d is behind the newest", r.sequence)
+			}
+		},
 	})
 }
 

@@ -23,8 +23,8 @@ func (s *Session) keep(cancelHandlers context.CancelFunc) {
 		case <-s.wake:
 		case <-timer.C:
 		}
-		next, outcomes, end := s.step()
-		deliver(outcomes)
+		next, settled, end := s.step()
+		deliver(settled)
 		if end {
 			break
 		}
@@ -39,7 +39,7 @@ func (s *Session) keep(cancelHandlers context.CancelFunc) {
 
 // step does what is due and says when to look again, or that the session is at
 // its end.
-func (s *Session) step() (next time.Duration, outcomes []outcome, end bool) {
+func (s *Session) step() (next time.Duration, settled []*waiter, end bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -53,7 +53,7 @@ func (s *Session) step() (next time.Duration, outcomes []outcome, end bool) {
 			next = due
 			break
 		}
-		outcomes = append(outcomes, outcome{w: r.w, err: s.expire(r.sequence)})
+		settled = append(settled, r.w.settle(Response{}, s.expire(r.sequence)))
 	}
 	s.graves.sweep(now)
 
@@ -95,7 +95,7 @@ func (s *Session) step() (next time.Duration, outcomes []outcome, end bool) {
 	case open, ended:
 	}
 
-	return next, outcomes, s.cause != nil
+	return next, settled, s.cause != nil
 }
 
 // expire gives up a submit whose ResponseTimeout passed and returns the error
@@ -131,12 +131,12 @@ func (s *Session) teardown() {
 	if s.requests.n > 0 && orderly(s.cause) {
 		s.cause = fmt.Errorf("%w with %d submits unanswered", ErrClosed, s.requests.n)
 	}
-	outcomes := s.failQueued(nil)
+	settled := s.failQueued(nil)
 	lost := noResponse(s.cause)
 	for r, ok := s.requests.first(); ok; r, ok = s.requests.first() {
 		s.requests.take(r.sequence)
-		outcomes = append(outcomes, outcome{w: r.w, err: lost})
+		settled = append(settled, r.w.settle(Response{}, lost))
 	}
 	s.mu.Unlock()
-	deliver(outcomes)
+	deliver(settled)
 }

@@ -19,18 +19,18 @@ type answer struct {
 // arrivals is what one read brought, gathered without the mutex and settled
 // under one lock. Its slices are reused.
 type arrivals struct {
-	answers  []answer
-	replies  []byte
-	outcomes []outcome
-	inbound  uint64 // messages that went to the handler
-	refused  uint64 // messages that did not
-	unbind   bool   // the peer unbound
+	answers []answer
+	replies []byte
+	settled []*waiter
+	inbound uint64 // messages that went to the handler
+	refused uint64 // messages that did not
+	unbind  bool   // the peer unbound
 }
 
 func (a *arrivals) reset() {
 	clear(a.answers)
-	clear(a.outcomes)
-	*a = arrivals{answers: a.answers[:0], replies: a.replies[:0], outcomes: a.outcomes[:0]}
+	clear(a.settled)
+	*a = arrivals{answers: a.answers[:0], replies: a.replies[:0], settled: a.settled[:0]}
 }
 
 func (a *arrivals) reply(id pdu.CommandID, status pdu.Status, sequence uint32) {
@@ -100,13 +100,13 @@ func (s *Session) consume(f *framer, a *arrivals) error {
 		s.dispatch(a, h, frame, st)
 	}
 	s.settle(a)
-	deliver(a.outcomes)
+	deliver(a.settled)
 	return broken
 }
 
 // dispatch sorts one PDU into what has to be done about it.
 func (s *Session) dispatch(a *arrivals, h pdu.Header, frame []byte, st state) {
-	switch h.ID { //nolint:exhaustive // everything else is answered alike
+	switch h.ID {
 	case pdu.IDSubmitSMResp, pdu.IDGenericNack, pdu.IDEnquireLinkResp, pdu.IDUnbindResp:
 		a.answers = append(a.answers, answer{id: h.ID, sequence: h.Sequence, response: parseResponse(h, frame)})
 	case pdu.IDDeliverSM, pdu.IDDataSM:
@@ -152,7 +152,7 @@ func parseResponse(h pdu.Header, frame []byte) Response {
 }
 
 // settle matches what a read brought against the state of the session, under
-// one lock. The outcomes are left in a.
+// one lock. The waiters to wake are left in a.
 func (s *Session) settle(a *arrivals) {
 	if len(a.answers) == 0 && len(a.replies) == 0 && a.inbound == 0 {
 		return
@@ -169,10 +169,10 @@ func (s *Session) settle(a *arrivals) {
 		// What the writer did not take yet comes too late for the peer.
 		s.advance(unbound)
 		s.deadline = now + s.cfg.UnbindTimeout
-		a.outcomes = s.failQueued(a.outcomes)
+		a.settled = s.failQueued(a.settled)
 	}
 	s.queueReplies(a.replies)
-	if len(a.outcomes) > 0 {
+	if len(a.settled) > 0 {
 		s.makeRoom()
 	}
 	if s.state != open {
@@ -190,7 +190,7 @@ func (s *Session) match(now time.Duration, a *arrivals, r *answer) {
 		r.response.RTT = now - request.at
 		s.counts.answered++
 		s.counts.lastStatus = r.response.Status
-		a.outcomes = append(a.outcomes, outcome{w: request.w, response: r.response})
+		a.settled = append(a.settled, request.w.settle(r.response, nil))
 	case (nack || r.id == pdu.IDUnbindResp) && s.unbind != 0 && r.sequence == s.unbind:
 		s.fail(ErrClosed)
 	case (nack || r.id == pdu.IDEnquireLinkResp) && s.probe.answered(r.sequence):
@@ -220,8 +220,8 @@ func (s *Session) matchLate(now time.Duration, r *answer) {
 }
 
 // failQueued answers every submit of which no octet was written with
-// ErrNotSent. The caller holds the mutex and delivers the outcomes.
-func (s *Session) failQueued(outcomes []outcome) []outcome {
+// ErrNotSent. The caller holds the mutex and wakes the waiters.
+func (s *Session) failQueued(settled []*waiter) []*waiter {
 	var err error
 	for _, sequence := range s.out.withdrawAll() {
 		r, ok := s.requests.take(sequence)
@@ -231,7 +231,7 @@ func (s *Session) failQueued(outcomes []outcome) []outcome {
 		if err == nil {
 			err = notSent(s.closedBecause())
 		}
-		outcomes = append(outcomes, outcome{w: r.w, err: err})
+		settled = append(settled, r.w.settle(Response{}, err))
 	}
-	return outcomes
+	return settled
 }

@@ -23,8 +23,8 @@ type Response struct {
 }
 
 // waiter is what a Submit waits on. Whoever takes its request out of the table
-// sets the outcome and sends to answered, exactly once. Waiters are reused; buf
-// keeps its room.
+// settles it and sends to answered, exactly once. Waiters are reused; buf keeps
+// its room.
 type waiter struct {
 	answered chan struct{} // holds one
 	response Response
@@ -154,20 +154,16 @@ func (s *Session) giveUp(sequence uint32) (unsent bool) {
 	return false
 }
 
-// outcome is an answer on its way to a waiter: decided under the mutex,
-// delivered outside it.
-type outcome struct {
-	w        *waiter
-	response Response
-	err      error
+// settle gives a waiter whose request was just taken its outcome, which deliver
+// hands over once the mutex is released.
+func (w *waiter) settle(response Response, err error) *waiter {
+	w.response, w.err = response, err
+	return w
 }
 
-// deliver hands outcomes to their waiters. The caller does not hold the mutex,
-// and took each request out of the table.
-func deliver(outcomes []outcome) {
-	for i := range outcomes {
-		o := &outcomes[i]
-		o.w.response, o.w.err = o.response, o.err
-		o.w.answered <- struct{}{}
+// deliver wakes settled waiters. The caller does not hold the mutex.
+func deliver(settled []*waiter) {
+	for _, w := range settled {
+		w.answered <- struct{}{}
 	}
 }
