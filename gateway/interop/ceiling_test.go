@@ -33,6 +33,8 @@ func acceptance(t *testing.T, mode, status string, n int, limit time.Duration, m
 	l := s.read(t)
 	share := float64(l.Refused[status]) / float64(l.Submits)
 	t.Logf("%s; %.2f %% refused with %s", l, 100*share, status)
+	t.Logf("accepted in each second: %v", l.BySecond)
+	t.Logf("the window says: %s", mustRun(t, time.Minute, binary(), "binds", "--nats", g.nats, "--output", "json"))
 	if l.Accepted != n || len(l.Messages) != n || l.twice() != 0 {
 		t.Errorf("want %d messages accepted once each", n)
 	}

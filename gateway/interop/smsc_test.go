@@ -39,6 +39,7 @@ type ledger struct {
 	MostUnanswered  int            `json:"most_unanswered"`
 	First           int64          `json:"first"`
 	Last            int64          `json:"last"`
+	BySecond        []int          `json:"by_second"`
 	Messages        map[string]int `json:"messages"`
 }
 

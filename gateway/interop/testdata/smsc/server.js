@@ -73,6 +73,7 @@ const ledger = {
   most_unanswered: 0,
   first: 0, // milliseconds since the epoch
   last: 0,
+  by_second: [], // accepted in each second since the first submit
   messages: {}, // accepted, by "destination text"
 };
 
@@ -93,6 +94,9 @@ function submit(session, limiter, pdu) {
   if (status === smpp.ESME_ROK) {
     const text = pdu.short_message.message.toString();
     const key = `${pdu.destination_addr} ${text}`;
+    const second = Math.floor((now - ledger.first) / 1000);
+    while (ledger.by_second.length <= second) ledger.by_second.push(0);
+    ledger.by_second[second] += 1;
     ledger.accepted += 1;
     ledger.messages[key] = (ledger.messages[key] || 0) + 1;
     nextID += 1;
