@@ -9,7 +9,11 @@ const (
 	gain, spare = 1.5, 2 // of the window, over pace × round trip
 	blind       = 10     // window before the first answer
 	samples     = 32     // answers the mean round trip looks back on
-	stretch     = 4      // the mean counts up to this multiple of the smallest round trip
+	stretch     = 4      // the mean counts up to this multiple of the smallest round trip,
+
+	// harmless is a round trip up to which the mean counts in any case: on a fast network a busy machine alone
+	// stretches it many times, and a queue that short hurts nobody.
+	harmless = 20 * time.Millisecond
 )
 
 // bind bounds how far one bind may run ahead of its newest answer. Counting from the newest answer, and not what is
@@ -36,7 +40,7 @@ func (c *Controller) whole(b *bind) float64 {
 	if b.rtt == 0 {
 		return blind
 	}
-	return math.Ceil(gain*c.share()*min(b.mean, stretch*b.rtt).Seconds()) + spare
+	return math.Ceil(gain*c.share()*min(b.mean, max(stretch*b.rtt, harmless)).Seconds()) + spare
 }
 
 // size is the window as it stands: at least 1, and never above the operator's cap.

@@ -138,7 +138,7 @@ func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
 		return
 	}
 	c.turned++
-	silent := c.mode != Probe && c.fresh == 0 && c.turned >= 3
+	silent := s.Answer == Refused && c.mode != Probe && c.fresh == 0 && c.turned >= 3
 	if c.mode == Compare && !silent {
 		c.listen(now)
 		return
@@ -195,7 +195,7 @@ func (c *Controller) climb(now time.Time) {
 		c.cruise(now, ReasonDeclared, d)
 		return
 	}
-	if c.climbed-c.base*now.Sub(c.from).Seconds() > c.base*moved.Seconds() { // the ceiling has moved: search anew
+	if c.hasMoved(now) {
 		c.ceiling, c.base, c.step, c.climbed, c.from = c.proven, c.proven, max(c.step, c.level), 0, now
 	}
 	if c.floor == 0 { // with noise about, a starved sender must not run over the others
@@ -206,6 +206,12 @@ func (c *Controller) climb(now time.Time) {
 	c.decide(now, Probe, ReasonProbeKept, d)
 }
 
+// hasMoved says that the probe was accepted more than any bucket saves up: the ceiling is not where it was, and is to
+// be searched anew.
+func (c *Controller) hasMoved(now time.Time) bool {
+	return c.climbed-c.base*now.Sub(c.from).Seconds() > c.base*moved.Seconds()
+}
+
 // unused ends a probe whose level is not being tried, for want of messages or of window.
 func (c *Controller) unused(now time.Time) {
 	d := Decision{Was: c.ceiling, Tried: c.pace}
@@ -214,11 +220,14 @@ func (c *Controller) unused(now time.Time) {
 	c.cruise(now, ReasonProbeUnused, d)
 }
 
-// refuted ends a probe that was refused. Of a fine probe's gain half is believed: a bucket may have paid for it.
+// refuted ends a probe that was refused. Of a fine probe's gain half is believed, as a bucket may have paid for it.
 func (c *Controller) refuted(now time.Time, s Signal) {
 	d := Decision{Tried: c.pace, Accepted: int(c.climbed), Refused: int(c.turned)}
 	to := c.proven
-	if c.step <= coarse {
+	switch {
+	case c.hasMoved(now):
+		c.step = max(c.step, c.level/2) // what stood last
+	case c.step <= coarse:
 		to = (c.base + c.proven) / 2
 	}
 	c.step = max(fine, c.step/4)
@@ -290,6 +299,7 @@ func (c *Controller) resume(now time.Time) {
 	d.Wait = min(maxPause, time.Duration(math.Min(50*silent.Seconds()*fine/c.step, maxPause.Seconds())*float64(time.Second)))
 	c.quiet = now.Add(d.Wait)
 	c.slot = now
+	c.evidence = evidence{} // the hold was the answer to it
 	c.cruise(now, ReasonResume, d)
 }
 

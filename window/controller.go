@@ -40,7 +40,7 @@ const (
 type Signal struct {
 	Answer Answer
 	// Congestion is the congestion_state TLV of the answer (SMPP 5.0 section 4.8.4.18), 1 to 99; 0: absent. From 90
-	// on the answer counts as refused, from 80 on no probe starts.
+	// on the answer counts as refused, though it neither begins nor prolongs a hold; from 80 on no probe starts.
 	Congestion uint8
 }
 
@@ -283,7 +283,7 @@ func (c *Controller) OnResult(now time.Time, t Ticket, s Signal) Decision {
 	switch {
 	case s.Answer == Lost:
 		c.lost(now, t)
-	case s.Answer == Refused, s.Congestion >= congested:
+	case s.Answer == Refused, s.Congestion >= congested && c.mode != Hold: // a hold asks only whether anything is accepted
 		c.refuse(now, t, s)
 	default:
 		c.accept(now, t, s)

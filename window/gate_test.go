@@ -67,7 +67,8 @@ func TestGateKeepsThePace(t *testing.T) {
 			n := min(int(3*declared), 20_000) + 1
 			starts := sendAll(t, g, n, 5*time.Millisecond)
 			want := float64(n-1) / (0.98 * declared)
-			if took := starts[n-1].Seconds(); took < want-0.0011 || took > want*1.001+0.0011 {
+			// A millisecond may be caught up, and a round trip be lost to the window before the first answer.
+			if took := starts[n-1].Seconds(); took < want-0.0011 || took > want*1.001+0.005 {
 				t.Errorf("at %v/s %d messages took %v s, want %v", declared, n, took, want)
 			}
 			// Nowhere more than the pace and one millisecond's worth on top.

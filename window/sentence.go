@@ -70,6 +70,9 @@ func (d Decision) noiseSentence() string {
 	if all > 0 && d.SlowAnswers > 0 {
 		seen += fmt.Sprintf(": %s at full pace, %s at %.0f %% less", share(d.Refused, all), share(d.SlowRefused, d.SlowAnswers), 100*d.Slower)
 	}
+	if all+d.SlowAnswers == 0 {
+		seen = percent(d.Noise) + " is ignored"
+	}
 	switch d.Reason {
 	case ReasonNoiseTest:
 		return fmt.Sprintf("%s; test whether that follows the pace: %s for %s answers", seen, rate(d.Pace), count(d.Owed))

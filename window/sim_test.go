@@ -30,7 +30,7 @@ type scenario struct {
 	config    Config
 	senders   []time.Duration               // start of each sender; default one at 0
 	arrivals  func(t time.Duration) float64 // messages per second coming in; nil: there is always one waiting
-	messages  int                           // end when as many have been taken; 0: end after length
+	messages  int                           // end when as many have an answer other than a refusal; 0: end after length
 	lost      float64                       // share of answers that never come; they time out after 30 s
 	local     bool                          // the network adds next to nothing to the service time
 	unordered bool                          // answers may overtake each other
@@ -147,7 +147,7 @@ type simulation struct {
 
 	submits, refused         int // in all
 	warmSubmits, warmRefused int
-	taken, arrived           int
+	taken, arrived, finished int
 	first, last              time.Duration // submits
 	takenIn, refusedIn       []int         // per bin
 	capacityIn               []float64     // messages per second, per bin
@@ -185,7 +185,7 @@ func simulate(sc scenario, seed uint64) *simulation {
 		}
 	}
 	nextBin := time.Duration(0)
-	for len(s.queue) > 0 && (sc.messages == 0 || s.taken < sc.messages) {
+	for len(s.queue) > 0 && (sc.messages == 0 || s.finished < sc.messages) {
 		e := s.queue.pop()
 		if e.at > sc.length {
 			break
@@ -333,6 +333,8 @@ func (s *simulation) network(rtt time.Duration, part, wobble float64) time.Durat
 func (s *simulation) arrive(e event) {
 	v := s.limiter.Arrive(s.clock())
 	switch {
+	case !v.Refuse && v.Service == 0:
+		s.limiter.Done(s.clock())
 	case !v.Refuse:
 		s.push(event{at: s.now + v.Service, kind: served})
 	case v.Status == throttled, v.Status == queueFull:
@@ -371,6 +373,9 @@ func (s *simulation) answered(x *simSender, m *inFlight) {
 	if s.now > s.warm && m.signal.Answer != Lost {
 		s.trips += s.clock().Sub(m.ticket.at)
 		s.answers++
+	}
+	if m.signal.Answer == Accepted || m.signal.Answer == Other {
+		s.finished++
 	}
 	if m.signal.Answer == Refused {
 		s.refused++
