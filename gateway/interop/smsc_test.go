@@ -57,9 +57,6 @@ func (l *ledger) twice() int {
 	return n
 }
 
-// refusals counts the submits that were not accepted.
-func (l *ledger) refusals() int { return l.Submits - l.Accepted }
-
 func (l *ledger) String() string {
 	return fmt.Sprintf("%d submits, %d accepted, refused %v, %d messages, %d of them twice, %.1f s, at most %d unanswered, %d binds",
 		l.Submits, l.Accepted, l.Refused, len(l.Messages), l.twice(), l.span().Seconds(), l.MostUnanswered, l.Binds)
