@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -64,11 +65,11 @@ func (r Result) Table(w io.Writer) error {
 }
 
 func (s Score) row(name string) string {
-	row := name + "\t"
+	cells := []string{name}
 	for _, n := range []int{s.Submits, s.Throttled, s.Failed, s.Accepted, s.Lost} {
-		row += thousands(n) + "\t"
+		cells = append(cells, thousands(n))
 	}
-	return row + "\n"
+	return strings.Join(cells, "\t") + "\t\n"
 }
 
 func (r Result) sentence() string {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func TestScoreSluice(t *testing.T) {
 		}
 	})
 	t.Run("accepted twice", func(t *testing.T) {
-		twice := append(records[:len(records):len(records)], submit(15, "9991e", pdu.StatusOK))
+		twice := append(slices.Clip(records), submit(15, "9991e", pdu.StatusOK))
 		if got := scoreSluice(traffic, twice, finals, 0, twoASecond); got.Accepted != 4 || got.Lost != 0 {
 			t.Errorf("accepted %d, lost %d, want 4 and 0", got.Accepted, got.Lost)
 		}
