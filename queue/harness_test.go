@@ -112,6 +112,9 @@ func (b *bench) intakeOn(c *Client, j *Journal, cfg IntakeConfig) *Intake {
 		cfg.Lanes = []IntakeLane{{Lane: testLane}}
 	}
 	cfg.AckWait = b.ackWait
+	if cfg.timing.pull == 0 {
+		cfg.timing.pull = 400 * time.Millisecond // closing waits for it
+	}
 	i, err := c.OpenIntake(b.t.Context(), j, cfg)
 	if err != nil {
 		b.t.Fatal(err)

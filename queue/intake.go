@@ -63,7 +63,8 @@ type Intake struct {
 	resolving int                  // redeliveries being explained
 	held      map[uint64]*delivery // by seq: spares and jobs not settled
 	closed    bool
-	idleSince time.Time // since when callers wait and nothing comes
+	quiet     chan struct{} // closed when, after Close, the server owes nothing
+	idleSince time.Time     // since when callers wait and nothing comes
 
 	wake      chan struct{} // one element: a lane is to be rebuilt
 	cancel    context.CancelFunc
@@ -85,7 +86,7 @@ func (c *Client) OpenIntake(ctx context.Context, j *Journal, cfg IntakeConfig) (
 		client: c, journal: j, names: c.names.Load(), metrics: cfg.Metrics.orDiscard(),
 		ackWait: cmp.Or(cfg.AckWait, defaultAckWait), spareHold: cmp.Or(cfg.SpareHold, defaultSpareHold),
 		timing: cfg.timing.withDefaults(), shares: newShares(cfg.Lanes), held: make(map[uint64]*delivery),
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), quiet: make(chan struct{}),
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	i.cancel = cancel
@@ -274,7 +275,8 @@ func (i *Intake) healthChanged() {
 }
 
 // Close stops pulling and releases what was pulled and not handed out: first
-// recorded, then given back at once. Jobs that were handed out stay valid; settle
+// recorded, then given back at once. It waits for the pull requests that are out
+// to end, which takes up to 2 s. Jobs that were handed out stay valid; settle
 // them before the journal is closed.
 func (i *Intake) Close(ctx context.Context) error {
 	i.mu.Lock()
@@ -285,13 +287,14 @@ func (i *Intake) Close(ctx context.Context) error {
 	i.closed = true
 	waiters := i.waiters
 	i.waiters = nil
+	i.noteQuiet()
 	i.mu.Unlock()
 	for _, w := range waiters {
 		close(w.job)
 	}
 	i.remove()
 	i.journal.detach(i)
-	var errs []error
+	errs := []error{i.awaitQuiet(ctx)}
 	for _, l := range i.lanes {
 		errs = append(errs, l.drain(ctx))
 	}
@@ -303,6 +306,38 @@ func (i *Intake) Close(ctx context.Context) error {
 		return fmt.Errorf("closing the intake: %w", err)
 	}
 	return nil
+}
+
+// noteQuiet tells Close when the server owes nothing any more, under the lock.
+func (i *Intake) noteQuiet() {
+	if !i.closed {
+		return
+	}
+	for _, l := range i.lanes {
+		if l.credit.owed > 0 {
+			return
+		}
+	}
+	select {
+	case <-i.quiet:
+	default:
+		close(i.quiet)
+	}
+}
+
+// awaitQuiet waits until the pull requests have ended. A message that the server
+// sends to an inbox that has just gone would count as delivered, and nobody
+// could explain it.
+func (i *Intake) awaitQuiet(ctx context.Context) error {
+	if !i.client.nc.IsConnected() {
+		return nil
+	}
+	select {
+	case <-i.quiet:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // awaitResolvers waits until the redeliveries at hand are explained.

@@ -49,6 +49,7 @@ func (b *bench) out(lanes []Lane) (out int) {
 }
 
 func TestPulledNeverExceedsTheCallers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{lanes: testLanes})
 	for _, l := range testLanes {
 		b.publishMany(l, 200)
@@ -67,6 +68,7 @@ func TestPulledNeverExceedsTheCallers(t *testing.T) {
 }
 
 func TestOneLanePullsExactlyTheCallers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{})
 	b.publishMany(testLane, 100)
 	i := b.intake(IntakeConfig{})
@@ -79,6 +81,7 @@ func TestOneLanePullsExactlyTheCallers(t *testing.T) {
 }
 
 func TestIdleCallersGetTheFirstMessage(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{lanes: testLanes})
 	i := b.intake(IntakeConfig{Lanes: weightedLanes()})
 	jobs := make(chan Job, 3)
@@ -99,6 +102,7 @@ func TestIdleCallersGetTheFirstMessage(t *testing.T) {
 }
 
 func TestStrictLaneGoesFirst(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{lanes: testLanes})
 	for _, l := range testLanes {
 		b.publishMany(l, 150)
@@ -116,6 +120,7 @@ func TestStrictLaneGoesFirst(t *testing.T) {
 }
 
 func TestSettlingManyAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{lanes: testLanes})
 	const each = 1000
 	for _, l := range testLanes {
@@ -176,6 +181,7 @@ func TestSettlingManyAtOnce(t *testing.T) {
 }
 
 func TestACallerThatLeavesLosesNoMessage(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{})
 	i := b.intake(IntakeConfig{})
 	for round := range 50 {
@@ -204,6 +210,7 @@ func TestACallerThatLeavesLosesNoMessage(t *testing.T) {
 }
 
 func TestSparesComeInTheOrderOfTheLanes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{lanes: testLanes})
 	i := b.intake(IntakeConfig{Lanes: weightedLanes(), SpareHold: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -272,6 +279,7 @@ func (b *bench) leaveSpare(i *Intake) (seq uint64) {
 }
 
 func TestCloseReleasesSparesAtNoCost(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{})
 	i := b.intake(IntakeConfig{SpareHold: time.Hour})
 	seq := b.leaveSpare(i)
@@ -296,6 +304,7 @@ func TestCloseReleasesSparesAtNoCost(t *testing.T) {
 }
 
 func TestSparesGoToAnotherInstanceInTime(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{})
 	i := b.intake(IntakeConfig{SpareHold: 200 * time.Millisecond})
 	seq := b.leaveSpare(i)
@@ -307,6 +316,7 @@ func TestSparesGoToAnotherInstanceInTime(t *testing.T) {
 }
 
 func TestHeldMessagesStayOurs(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{ackWait: 1200 * time.Millisecond})
 	i := b.intake(IntakeConfig{SpareHold: time.Hour})
 	spare := b.leaveSpare(i)
@@ -332,6 +342,7 @@ func TestHeldMessagesStayOurs(t *testing.T) {
 }
 
 func TestCloseWhileCallersWait(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{})
 	i := b.intake(IntakeConfig{})
 	result := make(chan error, 2)

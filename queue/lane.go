@@ -140,6 +140,7 @@ func (l *lane) accept(d *delivery, pending, epoch int, now time.Time) (resolve b
 	if epoch == l.epoch {
 		l.credit.delivered()
 		l.pending, l.heard, l.refused = pending, now, 0
+		i.noteQuiet()
 	}
 	if holder := i.held[d.seq]; holder != nil {
 		// It is here already: the wait for its answer ended too early.
@@ -190,8 +191,8 @@ func (l *lane) status(m *nats.Msg, epoch int, now time.Time) {
 			i.wakeUp()
 		}
 	}
-	i.dirty.Store(true)
-	i.journal.poke()
+	i.noteQuiet()
+	i.wantPulls()
 }
 
 // resolve explains a redelivery beside the inbox, then hands it out.

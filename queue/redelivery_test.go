@@ -43,6 +43,7 @@ func (h *holder) freeze() { h.intake.cancel() }
 // TestCrash kills the holder after each step of settling and looks at what the
 // next holder is told.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	status := uint32(0x58)
 	throttle := func(d *delivery) Outcome { return throttled(d.State(), 0) }
 	for name, tc := range map[string]struct {
@@ -100,6 +101,7 @@ func TestCrash(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, benchConfig{ackWait: shortWait})
 			seq := b.publish(testLane, "m")[0]
 			first := b.holder()
@@ -141,6 +143,7 @@ func TestCrash(t *testing.T) {
 }
 
 func TestUnexplainedEndsAreCounted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{ackWait: shortWait})
 	seq := b.publish(testLane, "m")[0]
 	first := b.holder()
@@ -176,6 +179,7 @@ func TestUnexplainedEndsAreCounted(t *testing.T) {
 }
 
 func TestEarlyRedeliveryWaitsForTheRest(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{})
 	seq := b.publish(testLane, "m")[0]
 	h := b.holder()
@@ -202,6 +206,7 @@ func TestEarlyRedeliveryWaitsForTheRest(t *testing.T) {
 }
 
 func TestOnlyAckWhenLate(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{ackWait: shortWait})
 	seq := b.publish(testLane, "m")[0]
 	h := b.holder()
@@ -229,6 +234,7 @@ func TestOnlyAckWhenLate(t *testing.T) {
 // TestTwoHoldersMakeOneFinal lets a second instance get a message that the
 // first still works on; both are accepted by the SMSC.
 func TestTwoHoldersMakeOneFinal(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{ackWait: shortWait})
 	seq := b.publish(testLane, "m")[0]
 	first, second := b.holder(), b.holder()
@@ -250,6 +256,7 @@ func TestTwoHoldersMakeOneFinal(t *testing.T) {
 }
 
 func TestAStaleThrottleDoesNotDisturbTheHolder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{ackWait: shortWait})
 	seq := b.publish(testLane, "m")[0]
 	first, second := b.holder(), b.holder()
@@ -268,6 +275,7 @@ func TestAStaleThrottleDoesNotDisturbTheHolder(t *testing.T) {
 }
 
 func TestAdoptedDeliveryIsSettledUnderItsNumber(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{ackWait: shortWait})
 	seq := b.publish(testLane, "m")[0]
 	h := b.holder()
@@ -293,6 +301,7 @@ func TestAdoptedDeliveryIsSettledUnderItsNumber(t *testing.T) {
 }
 
 func TestLateResponseSettlesAWaitingMessage(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{})
 	seq := b.publish(testLane, "m")[0]
 	h := b.holder()
@@ -319,6 +328,7 @@ func TestLateResponseSettlesAWaitingMessage(t *testing.T) {
 }
 
 func TestLateResponseAfterTheRetry(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		outcome Outcome
 		want    EventType
@@ -329,6 +339,7 @@ func TestLateResponseAfterTheRetry(t *testing.T) {
 		}, EventLateResponse},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, benchConfig{})
 			seq := b.publish(testLane, "m")[0]
 			h := b.holder()
@@ -347,8 +358,10 @@ func TestLateResponseAfterTheRetry(t *testing.T) {
 // TestLateResponseStopsTheRetry has a late response journalled by an instance
 // that dies before the Ack, while the retry is due.
 func TestLateResponseStopsTheRetry(t *testing.T) {
+	t.Parallel()
 	for name, also := range map[string]bool{"claimed only": false, "journalled": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, benchConfig{})
 			seq := b.publish(testLane, "m")[0]
 			first := b.holder()
@@ -386,6 +399,7 @@ func (b *bench) queueEmptyWhileWaiting(i *Intake) {
 }
 
 func TestDeferredKeepsEverything(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, benchConfig{})
 	seq := b.publish(testLane, "m")[0]
 	h := b.holder()

@@ -16,7 +16,7 @@ type intakeTiming struct {
 
 func (t intakeTiming) withDefaults() intakeTiming {
 	return intakeTiming{
-		pull: cmp.Or(t.pull, 5*time.Second), tick: cmp.Or(t.tick, 100*time.Millisecond),
+		pull: cmp.Or(t.pull, 2*time.Second), tick: cmp.Or(t.tick, 100*time.Millisecond),
 		stale: cmp.Or(t.stale, 100*time.Millisecond), watchdog: cmp.Or(t.watchdog, 30*time.Second),
 	}
 }
@@ -56,6 +56,7 @@ func (i *Intake) round(now time.Time) {
 			l.pending = 0 // another instance took them
 		}
 	}
+	i.noteQuiet()
 	waiting := len(i.waiters) > 0
 	i.mu.Unlock()
 	if waiting {
