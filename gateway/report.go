@@ -8,10 +8,14 @@ import (
 
 	"sluice/gateway/admin"
 	"sluice/queue"
+	"sluice/smpp"
 )
 
-// decisionsShown is how many decisions of the window a report carries.
-const decisionsShown = 20
+// How much of a bind a report carries: the newest decisions of its window, and its oldest submits without an answer.
+const (
+	decisionsShown = 20
+	pendingShown   = 50
+)
 
 // Instance is the name of this gateway.
 func (g *Gateway) Instance() string { return g.cfg.Instance }
@@ -49,12 +53,26 @@ func (a *account) report(instance string, now time.Time) admin.Bind {
 		if stats.Answered > 0 {
 			b.LastStatus = stats.LastStatus.String()
 		}
+		b.Pending = pendingOf(live.session)
 	}
 	decisions := a.gate.Decisions()
 	for _, d := range decisions[max(0, len(decisions)-decisionsShown):] {
 		b.Decisions = append(b.Decisions, d.String())
 	}
 	return b
+}
+
+func pendingOf(session *smpp.Session) []admin.Pending {
+	pending := session.Pending()
+	list := make([]admin.Pending, 0, min(len(pending), pendingShown))
+	for _, p := range pending[:cap(list)] {
+		shown := admin.Pending{Sequence: p.Sequence, Age: p.Age.Milliseconds()}
+		if d, ok := p.Ref.(*delivery); ok {
+			shown.DeliveryID = d.job.ID()
+		}
+		list = append(list, shown)
+	}
+	return list
 }
 
 // rememberCeiling stores what the window has learned every minute and at the end, so that a restart begins there.

@@ -158,6 +158,12 @@ func TestCommandsAgainstARunningGateway(t *testing.T) {
 		t.Errorf("binds as JSON: %v: %s%s", err, out, errs)
 	}
 
+	out, errs, err = sluice(t, "bind", "show", "--nats", d.url(), "acme/1")
+	if err != nil {
+		t.Fatalf("bind show: %v: %s", err, errs)
+	}
+	contains(t, "bind show", out, "acme/1 on crash-1", "last decisions of the window", "nothing is known about the SMSC")
+
 	out, errs, err = sluice(t, "events", "--nats", d.url(), "--type", "failed", "--output", "json")
 	var e queue.Event
 	if err != nil || json.Unmarshal([]byte(out), &e) != nil || e.ID != "two" || e.Type != queue.EventFailed {

@@ -37,4 +37,14 @@ type Bind struct {
 	HeardAgo int64 `json:"heard_ago_ms,omitempty"`
 	// Decisions are the newest decisions of the window, as sentences, newest last.
 	Decisions []string `json:"decisions,omitempty"`
+	// Pending are the oldest submits without an answer.
+	Pending []Pending `json:"pending,omitempty"`
+}
+
+// Pending is one submit_sm without an answer.
+type Pending struct {
+	Sequence   uint32 `json:"sequence"`
+	DeliveryID string `json:"delivery_id"`
+	// Age is since the submit, in milliseconds.
+	Age int64 `json:"age_ms"`
 }
