@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"sluice/classify"
 	"sluice/gateway/config"
@@ -14,15 +13,15 @@ import (
 	"sluice/window"
 )
 
-// AccountState is where an account stands as a whole.
-type AccountState string
+// State is where a bind, or an account as a whole, stands.
+type State string
 
-// The states of an account. They form a closed set, fit for a metric label.
+// The states. They form a closed set, fit for a metric label.
 const (
-	Unbound      AccountState = "unbound"       // no session; the back-off runs
-	Bound        AccountState = "bound"         // at least one session
-	ConfigFault  AccountState = "config"        // refused for its credentials, rights or credit: probed slowly, the queue is kept
-	ShuttingDown AccountState = "shutting_down" // no new submits, in flight is being finished
+	Unbound      State = "unbound"       // no session; the back-off runs
+	Bound        State = "bound"         // the session takes submits
+	ConfigFault  State = "config"        // refused for its credentials, rights or credit: probed slowly, the queue is kept
+	ShuttingDown State = "shutting_down" // no new submits, in flight is being finished
 )
 
 // account is one (SMSC, system_id): the owner of a quota. Its binds share one window controller; its intake hands it
@@ -50,17 +49,11 @@ type account struct {
 	abandon  context.CancelFunc
 	carrying sync.WaitGroup // messages between their permit and their settlement
 
-	lastAccepted atomic.Int64  // Unix time in ns
-	probe        slowProbe     // of the supervisor alone, like probed
-	probed       int64         // when the account was last found misconfigured, Unix time in ns
-	resume       chan struct{} // an operator ends the wait of a config state
+	lastAccepted atomic.Int64 // Unix time in ns
 
-	mu     sync.Mutex
-	state  AccountState
-	since  time.Time
-	reason string // why it is not bound, in words for an operator
-	until  time.Time
-	bind   *bind
+	keepers []*keeper // one for each bind; fixed
+	mu      sync.Mutex
+	binds   map[window.BindID]*bind // live
 }
 
 // intake is where an account takes its messages from: the number of callers blocked in Next is the credit.
@@ -69,49 +62,58 @@ type intake interface {
 	Close(ctx context.Context) error
 }
 
-// bind is one live session of an account.
+// bind is one live session that takes submits.
 type bind struct {
 	name    string // account/number, as events and commands show it
 	id      window.BindID
 	session *smpp.Session
-	since   time.Time
 	ctx     context.Context //nolint:containedctx // ends when the session takes no more submits
 	end     context.CancelCauseFunc
+}
+
+// join adds a bind whose session lives.
+func (a *account) join(b *bind) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b.id = a.gate.AddBind()
+	a.binds[b.id] = b
+	a.metrics.binds.WithLabelValues(a.name).Set(float64(len(a.binds)))
+}
+
+// leave takes a bind out: its window is gone, and permits for it with it.
+func (a *account) leave(b *bind) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.binds, b.id)
+	a.gate.RemoveBind(b.id)
+	a.metrics.binds.WithLabelValues(a.name).Set(float64(len(a.binds)))
 }
 
 // live returns the bind with that id while its session lives.
 func (a *account) live(id window.BindID) *bind {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.bind == nil || a.bind.id != id {
-		return nil
-	}
-	return a.bind
+	return a.binds[id]
 }
 
-func (a *account) enter(s AccountState, reason string, until time.Time) {
-	a.mu.Lock()
-	changed := a.state != s || a.reason != reason
-	if a.state != s {
-		a.since = time.Now()
-	}
-	a.state, a.reason, a.until = s, reason, until
-	a.mu.Unlock()
-	if !changed {
-		return
-	}
-	level := slog.LevelInfo
-	if s == ConfigFault {
-		level = slog.LevelError
-	}
-	a.log.Log(context.Background(), level, "account state changed", "state", string(s), "reason", reason)
-}
-
-// standing is the account's state with its reason, for health and the admin plane.
-func (a *account) standing() (s AccountState, since time.Time, reason string, until time.Time) {
+// misconfigured stops the account: an answer to a submit says that no message can pass.
+func (a *account) misconfigured(v classify.Verdict) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.state, a.since, a.reason, a.until
+	for _, b := range a.binds {
+		b.end(&configError{verdict: v})
+	}
+}
+
+// standing is where the account is as a whole: bound while any bind is, else where its first bind is.
+func (a *account) standing() standing {
+	first := a.keepers[0].standing()
+	for _, k := range a.keepers {
+		if s := k.standing(); s.state == Bound {
+			return s
+		}
+	}
+	return first
 }
 
 // pump takes permits and lets each carry one message, until ctx ends. Permit first, then the message: what is pulled

@@ -171,7 +171,7 @@ func (a *account) heard(b *bind, v classify.Verdict, resp smpp.Response) {
 	case v.Class == classify.OK:
 		a.lastAccepted.Store(time.Now().UnixNano())
 	case v.Class == classify.Config:
-		a.misconfigured(b, v)
+		a.misconfigured(v)
 	case v.Scope == classify.ScopeBind:
 		b.end(&recycleError{verdict: v})
 	}

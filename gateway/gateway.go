@@ -79,16 +79,15 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 func (g *Gateway) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, a := range g.accounts {
-		running.Go(func() { a.supervise(ctx) })
+		for _, k := range a.keepers {
+			running.Go(func() { k.supervise(ctx) })
+		}
 		running.Go(func() { a.pump(ctx) })
 		running.Go(func() { a.consumeInbound(ctx) })
 		running.Go(func() { a.rememberCeiling(ctx, g.client) })
 	}
 	<-ctx.Done()
 	g.log.Info("stopping: finishing what is in flight")
-	for _, a := range g.accounts {
-		a.enter(ShuttingDown, "the gateway is stopping", time.Time{})
-	}
 	running.Wait() // sessions have answered, unbound and closed, within their own bounds
 	if !g.settled(settleGrace) {
 		g.log.Error("some outcomes could not be stored; their messages stay in the queue")

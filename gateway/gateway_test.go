@@ -299,3 +299,49 @@ func (r *rig) get(t *testing.T, path string) (int, string) {
 	}
 	return resp.StatusCode, string(body)
 }
+
+// Several binds of one account share one pace and take turns.
+func TestBindsOfOneAccountShareTheWork(t *testing.T) {
+	s := startSMSC(t, testserver.Scenario{
+		Latency: testserver.Between(5*time.Millisecond, 20*time.Millisecond),
+		Limits:  []testserver.Limit{{Kind: testserver.TokenBucket, Rate: testserver.PerSecond(200), Burst: 10}},
+	})
+	r := startGateway(t, t.TempDir(), s, "binds: 3", "")
+	r.publish(t, messages(300, "+1555")...)
+	perBind := map[string]int{}
+	for _, e := range r.await(t, 300, isFinal) {
+		perBind[e.Bind]++
+		if e.Type != queue.EventSubmitted {
+			t.Errorf("%s: %s", e.ID, e.Type)
+		}
+	}
+	if len(perBind) != 3 {
+		t.Errorf("the work went over %v, want three binds", perBind)
+	}
+	if binds := r.Binds(); len(binds) != 3 || binds[2].Number != 3 || binds[2].State != string(Bound) {
+		t.Errorf("binds %+v, want three that are bound", binds)
+	}
+	if stats := s.Stats(); stats.Duplicated != 0 || stats.Accepted != 300 {
+		t.Errorf("the SMSC accepted %d, %d of them twice", stats.Accepted, stats.Duplicated)
+	}
+}
+
+// A pair submits over its transmitter and gets receipts over its receiver.
+func TestTransmitterAndReceiverMakeOneBind(t *testing.T) {
+	s := startSMSC(t, testserver.Scenario{})
+	r := startGateway(t, t.TempDir(), s, "bind: transmitter+receiver", "")
+	m := messages(1, "+1555")[0]
+	m.Receipt = true
+	r.publish(t, m)
+	e := r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventReceipt })[0]
+	if e.ID != m.ID {
+		t.Errorf("the receipt is about %q, want %q", e.ID, m.ID)
+	}
+	modes := map[string]int{}
+	for _, b := range s.Server.Binds() {
+		modes[b.Command]++
+	}
+	if modes["bind_transmitter"] != 1 || modes["bind_receiver"] != 1 || len(modes) != 2 {
+		t.Errorf("the SMSC has sessions %v, want one transmitter and one receiver", modes)
+	}
+}

@@ -62,13 +62,13 @@ func (g *Gateway) notReady(ctx context.Context) []string {
 		faults = append(faults, "journal: "+err.Error())
 	}
 	for _, a := range g.accounts {
-		state, _, reason, until := a.standing()
-		if state == Bound {
+		at := a.standing()
+		if at.state == Bound {
 			continue
 		}
-		line := fmt.Sprintf("account %s: %s: %s", a.name, state, reason)
-		if !until.IsZero() {
-			line += "; next try " + until.UTC().Format(time.RFC3339)
+		line := fmt.Sprintf("account %s: %s: %s", a.name, at.state, at.reason)
+		if !at.until.IsZero() {
+			line += "; next try " + at.until.UTC().Format(time.RFC3339)
 		}
 		faults = append(faults, line)
 	}

@@ -49,13 +49,16 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},
-		store: g.client, journal: g.journal, work: work, abandon: abandon, resume: make(chan struct{}, 1),
+		store: g.client, journal: g.journal, work: work, abandon: abandon,
+		binds: map[window.BindID]*bind{},
+	}
+	for n := range cfg.Binds {
+		a.keepers = append(a.keepers, newKeeper(a, n+1))
 	}
 	if a.smpp, err = smppConfig(cfg, a); err != nil {
 		return nil, err
 	}
 	a.gate = window.NewGate(window.NewController(g.windowConfig(ctx, name, cfg)))
-	a.enter(Unbound, "not bound yet", time.Time{})
 	a.metrics.bindsWanted.WithLabelValues(name).Set(float64(cfg.Binds))
 
 	var lanes []queue.IntakeLane

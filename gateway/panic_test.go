@@ -39,9 +39,10 @@ func TestPanicOfOneMessageTakesNoOtherWithIt(t *testing.T) {
 		name: "acme", cfg: cfg.Accounts["acme"], table: classify.Default(), metrics: newMetrics(nil), log: discard(),
 		random: func() float64 { return 0.5 }, gate: window.NewGate(window.NewController(window.Config{})),
 		routes: map[string]routePolicy{"main": {attempts: 5, per: config.Allowance{Count: 3, Per: 10 * time.Minute}}},
-		work:   work, abandon: abandon,
+		work:   work, abandon: abandon, binds: map[window.BindID]*bind{},
 	}
-	b := &bind{name: "acme/1", id: a.gate.AddBind(), ctx: work, end: func(error) {}}
+	b := &bind{name: "acme/1", ctx: work, end: func(error) {}}
+	a.join(b)
 	free := a.gate.Snapshot().Binds[0].Reserved
 	permit, err := a.gate.Acquire(t.Context())
 	if err != nil {

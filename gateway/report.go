@@ -9,6 +9,7 @@ import (
 	"sluice/gateway/admin"
 	"sluice/queue"
 	"sluice/smpp"
+	"sluice/window"
 )
 
 // How much of a bind a report carries: the newest decisions of its window, and its oldest submits without an answer.
@@ -25,41 +26,51 @@ func (g *Gateway) Version() string { return g.opts.Version }
 
 // Binds reports every bind of this instance.
 func (g *Gateway) Binds() []admin.Bind {
-	binds := make([]admin.Bind, 0, len(g.accounts))
+	var binds []admin.Bind
 	for _, a := range g.accounts {
-		binds = append(binds, a.report(g.cfg.Instance, time.Now()))
+		binds = append(binds, a.report(g.cfg.Instance, time.Now())...)
 	}
 	return binds
 }
 
-func (a *account) report(instance string, now time.Time) admin.Bind {
-	state, since, reason, until := a.standing()
+func (a *account) report(instance string, now time.Time) []admin.Bind {
 	w := a.gate.Snapshot()
-	b := admin.Bind{
-		Instance: instance, Account: a.name, Number: 1, State: string(state), Since: since, Reason: reason, Until: until,
-		InFlight: w.Unanswered, Pace: w.Pace, Ceiling: w.Ceiling, Declared: w.Declared, Mode: w.Mode.String(),
-		Throttled1m: a.shares.over(now, time.Minute), Throttled15m: a.shares.over(now, 15*time.Minute),
-	}
-	for _, bind := range w.Binds {
-		b.Window += bind.Window
-		b.Ahead += bind.Ahead
-	}
-	a.mu.Lock()
-	live := a.bind
-	a.mu.Unlock()
-	if live != nil {
-		stats := live.session.Stats()
-		b.HeardAgo = now.Sub(stats.LastHeard).Milliseconds()
-		if stats.Answered > 0 {
-			b.LastStatus = stats.LastStatus.String()
-		}
-		b.Pending = pendingOf(live.session)
-	}
+	var sentences []string
 	decisions := a.gate.Decisions()
 	for _, d := range decisions[max(0, len(decisions)-decisionsShown):] {
-		b.Decisions = append(b.Decisions, d.String())
+		sentences = append(sentences, d.String())
 	}
-	return b
+	binds := make([]admin.Bind, 0, len(a.keepers))
+	for _, k := range a.keepers {
+		at := k.standing()
+		b := admin.Bind{
+			Instance: instance, Account: a.name, Number: k.number,
+			State: string(at.state), Since: at.since, Reason: at.reason, Until: at.until,
+			Pace: w.Pace, Ceiling: w.Ceiling, Declared: w.Declared, Mode: w.Mode.String(),
+			Throttled1m: a.shares.over(now, time.Minute), Throttled15m: a.shares.over(now, 15*time.Minute),
+			Decisions: sentences,
+		}
+		if session := k.session(); session != nil {
+			stats := session.Stats()
+			b.HeardAgo = now.Sub(stats.LastHeard).Milliseconds()
+			if stats.Answered > 0 {
+				b.LastStatus = stats.LastStatus.String()
+			}
+			b.Pending = pendingOf(session)
+			a.addWindow(&b, w, session)
+		}
+		binds = append(binds, b)
+	}
+	return binds
+}
+
+// addWindow adds the window of the bind with that session.
+func (a *account) addWindow(b *admin.Bind, w window.Snapshot, session *smpp.Session) {
+	for i := range w.Binds {
+		if live := a.live(w.Binds[i].ID); live != nil && live.session == session {
+			b.Window, b.Ahead, b.InFlight = w.Binds[i].Window, w.Binds[i].Ahead, w.Binds[i].Unanswered
+		}
+	}
 }
 
 func pendingOf(session *smpp.Session) []admin.Pending {
@@ -114,14 +125,19 @@ func (c windowCollector) Collect(out chan<- prometheus.Metric) {
 	mode := prometheus.NewDesc("sluice_window_mode", "1 for the mode that the window controller is in.", []string{"account", "mode"}, nil)
 	state := prometheus.NewDesc("sluice_account_state", "1 for the state that the account is in.", []string{"account", "state"}, nil)
 	for _, a := range c.g.accounts {
-		b := a.report(c.g.cfg.Instance, time.Now())
-		gauge("sluice_window_size", "How far submits may run ahead of the newest answer.", a.name, float64(b.Window))
-		gauge("sluice_window_in_flight", "submit_sm without an answer.", a.name, float64(b.InFlight))
-		gauge("sluice_pace", "Submits a second that may start.", a.name, b.Pace)
-		gauge("sluice_ceiling", "Submits a second that the SMSC is believed to accept.", a.name, b.Ceiling)
-		gauge("sluice_declared_rate", "Submits a second that the operator declared; 0: none.", a.name, b.Declared)
-		gauge("sluice_throttled_ratio", "Share of throttles among the answers of the last minute.", a.name, b.Throttled1m)
-		out <- prometheus.MustNewConstMetric(mode, prometheus.GaugeValue, 1, a.name, b.Mode)
-		out <- prometheus.MustNewConstMetric(state, prometheus.GaugeValue, 1, a.name, b.State)
+		w := a.gate.Snapshot()
+		size := 0
+		for i := range w.Binds {
+			size += w.Binds[i].Window
+		}
+		gauge("sluice_window_size", "How far submits may run ahead of the newest answers, over all binds.", a.name, float64(size))
+		gauge("sluice_window_in_flight", "submit_sm without an answer.", a.name, float64(w.Unanswered))
+		gauge("sluice_pace", "Submits a second that may start.", a.name, w.Pace)
+		gauge("sluice_ceiling", "Submits a second that the SMSC is believed to accept.", a.name, w.Ceiling)
+		gauge("sluice_declared_rate", "Submits a second that the operator declared; 0: none.", a.name, w.Declared)
+		gauge("sluice_ignored_refusals_ratio", "Share of refusals that was found not to follow the pace.", a.name, w.Noise)
+		gauge("sluice_throttled_ratio", "Share of throttles among the answers of the last minute.", a.name, a.shares.over(time.Now(), time.Minute))
+		out <- prometheus.MustNewConstMetric(mode, prometheus.GaugeValue, 1, a.name, w.Mode.String())
+		out <- prometheus.MustNewConstMetric(state, prometheus.GaugeValue, 1, a.name, string(a.standing().state))
 	}
 }

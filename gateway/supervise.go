@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"sluice/classify"
+	"sluice/gateway/config"
 	"sluice/smpp"
 	"sluice/smpp/pdu"
 )
@@ -25,80 +29,168 @@ func (e *recycleError) Error() string {
 	return fmt.Sprintf("the SMSC answered %s: the bind is renewed", e.verdict.Name)
 }
 
-// supervise keeps the account bound until ctx ends: it dials, binds, waits for the end of the session, and backs off.
+// keeper keeps one bind of an account alive.
+type keeper struct {
+	account *account
+	number  int // from 1
+	resume  chan struct{}
+	probe   slowProbe
+	probed  int64 // when the account was last found misconfigured, Unix time in ns
+
+	mu   sync.Mutex
+	now  standing
+	live *smpp.Session // that submits; nil: none
+}
+
+// standing says where a bind stands, since when and why, and when it will be tried again.
+type standing struct {
+	state  State
+	since  time.Time
+	reason string // in words for an operator
+	until  time.Time
+}
+
+func newKeeper(a *account, number int) *keeper {
+	return &keeper{
+		account: a, number: number, resume: make(chan struct{}, 1),
+		now: standing{state: Unbound, since: time.Now(), reason: "not bound yet"},
+	}
+}
+
+func (k *keeper) name() string { return fmt.Sprintf("%s/%d", k.account.name, k.number) }
+
+func (k *keeper) standing() standing {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now
+}
+
+// session is the one that submits, nil when there is none.
+func (k *keeper) session() *smpp.Session {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.live
+}
+
+func (k *keeper) enter(s State, reason string, until time.Time, live *smpp.Session) {
+	k.mu.Lock()
+	was := k.now
+	k.now = standing{state: s, since: was.since, reason: reason, until: until}
+	if was.state != s {
+		k.now.since = time.Now()
+	}
+	k.live = live
+	k.mu.Unlock()
+	if was.state == s && was.reason == reason {
+		return
+	}
+	level := slog.LevelInfo
+	if s == ConfigFault {
+		level = slog.LevelError
+	}
+	k.account.log.Log(context.Background(), level, "bind state changed", "bind", k.name(), "state", string(s), "reason", reason)
+}
+
+// supervise keeps the bind alive until ctx ends: it dials, binds, waits for the end of the session, and backs off.
 // Sessions never reconnect by themselves.
-func (a *account) supervise(ctx context.Context) {
-	for pause(ctx, a.host.reserve(time.Now())) {
-		lived, err := a.runSession(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if !a.backOff(ctx, lived, err) {
+func (k *keeper) supervise(ctx context.Context) {
+	for pause(ctx, k.account.host.reserve(time.Now())) {
+		lived, err := k.runBind(ctx)
+		if ctx.Err() != nil || !k.backOff(ctx, lived, err) {
 			return
 		}
 	}
 }
 
-// runSession dials, binds and serves one session; it returns how long the bind lived.
-func (a *account) runSession(ctx context.Context) (lived time.Duration, err error) {
-	conn, err := smpp.Dial(ctx, a.smpp)
+// runBind opens the sessions of the bind and serves them; it returns how long the bind lived.
+func (k *keeper) runBind(ctx context.Context) (lived time.Duration, err error) {
+	sessions, err := k.open(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("connect to %s: %w", a.smpp.Address, err)
-	}
-	session, err := smpp.Bind(ctx, conn, a.smpp)
-	if err != nil {
-		return 0, fmt.Errorf("bind to %s: %w", a.smpp.Address, err)
+		return 0, err
 	}
 	started := time.Now()
-	err = a.serve(ctx, session)
+	err = k.serve(ctx, sessions)
 	return time.Since(started), err
 }
 
-// serve opens the account to traffic for as long as the session lives.
-func (a *account) serve(ctx context.Context, session *smpp.Session) error {
-	b := &bind{name: a.name + "/1", id: a.gate.AddBind(), session: session, since: time.Now()}
-	b.ctx, b.end = context.WithCancelCause(ctx)
-	a.mu.Lock()
-	a.bind = b
-	a.mu.Unlock()
-	a.enter(Bound, "", time.Time{})
-	a.metrics.binds.WithLabelValues(a.name).Set(1)
-
-	var err error
-	select {
-	case <-session.Done():
-		err = session.Err()
-	case <-b.ctx.Done():
-		err = context.Cause(b.ctx)
+// open dials and binds: one transceiver, or a receiver and then a transmitter. The last session submits.
+func (k *keeper) open(ctx context.Context) (sessions []*smpp.Session, err error) {
+	a := k.account
+	modes := []smpp.Mode{smpp.Transceiver}
+	if a.cfg.Bind == config.TransmitterReceiver {
+		modes = []smpp.Mode{smpp.Receiver, smpp.Transmitter}
 	}
-	b.end(err)
-	a.mu.Lock()
-	a.bind = nil
-	a.mu.Unlock()
-	a.metrics.binds.WithLabelValues(a.name).Set(0)
-	a.gate.RemoveBind(b.id)
+	for _, mode := range modes {
+		cfg := a.smpp
+		cfg.Mode = mode
+		session, err := connect(ctx, cfg)
+		if err != nil {
+			for _, s := range sessions {
+				err = errors.Join(err, s.Close(ctx))
+			}
+			return nil, err
+		}
+		sessions = append(sessions, session)
+	}
+	return sessions, nil
+}
+
+func connect(ctx context.Context, cfg smpp.Config) (*smpp.Session, error) {
+	conn, err := smpp.Dial(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cfg.Address, err)
+	}
+	session, err := smpp.Bind(ctx, conn, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("bind to %s as %s: %w", cfg.Address, cfg.Mode, err)
+	}
+	return session, nil
+}
+
+// serve opens the bind to traffic for as long as all its sessions live.
+func (k *keeper) serve(ctx context.Context, sessions []*smpp.Session) error {
+	a := k.account
+	submitting := sessions[len(sessions)-1]
+	b := &bind{name: k.name(), session: submitting}
+	b.ctx, b.end = context.WithCancelCause(ctx)
+	for _, s := range sessions {
+		go func() { // until the session ends, which serve sees to
+			<-s.Done()
+			b.end(s.Err())
+		}()
+	}
+	k.enter(Bound, "", time.Time{}, submitting)
+	a.join(b)
+	<-b.ctx.Done()
+	a.leave(b)
+	if ctx.Err() != nil {
+		k.enter(ShuttingDown, "the gateway is stopping", time.Time{}, submitting)
+	}
 
 	// What is in flight still gets its answers: Close waits for them, then unbinds.
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.smpp.ResponseTimeout+a.smpp.UnbindTimeout)
 	defer cancel()
-	if closeErr := session.Close(stop); closeErr != nil && err == nil {
-		err = closeErr
+	err := context.Cause(b.ctx)
+	for _, s := range slices.Backward(sessions) {
+		if closeErr := s.Close(stop); closeErr != nil && err == nil {
+			err = closeErr
+		}
 	}
 	return err
 }
 
-// backOff notes how a session ended and prepares the wait before the next one. It returns false when ctx ended.
-func (a *account) backOff(ctx context.Context, lived time.Duration, err error) bool {
-	now := time.Now()
+// backOff notes how a bind ended and prepares the wait before the next one. It returns false when ctx ended.
+func (k *keeper) backOff(ctx context.Context, lived time.Duration, err error) bool {
+	a, now := k.account, time.Now()
 	var refused *smpp.BindError
 	var misconfigured *configError
 	switch {
 	case errors.As(err, &misconfigured):
-		return a.awaitProbe(ctx, misconfigured.Error())
+		return k.awaitProbe(ctx, misconfigured.Error())
 	case errors.As(err, &refused):
 		v := a.table.Of(classify.Bind, refused.Status)
 		if v.Class == classify.Config {
-			return a.awaitProbe(ctx, fmt.Sprintf("bind refused with %s (0x%08X): %s", v.Name, uint32(refused.Status), v.Why))
+			return k.awaitProbe(ctx, fmt.Sprintf("bind refused with %s (0x%08X): %s", v.Name, uint32(refused.Status), v.Why))
 		}
 		if refused.Status == pdu.StatusAlreadyBound {
 			a.host.ghost(now)
@@ -109,41 +201,34 @@ func (a *account) backOff(ctx context.Context, lived time.Duration, err error) b
 		a.host.ended(now, lived)
 	}
 	a.metrics.reconnects.WithLabelValues(a.name, endReason(err)).Inc()
-	a.enter(Unbound, reasonWords(err), time.Time{})
+	reason := "the session ended"
+	if err != nil {
+		reason = err.Error()
+	}
+	k.enter(Unbound, reason, time.Time{}, nil)
 	return true
 }
 
-// awaitProbe keeps an account that the SMSC refuses quiet until its slow probe is due or an operator resumes it. Its
+// awaitProbe keeps a bind that the SMSC refuses quiet until its slow probe is due or an operator resumes it. The
 // messages stay queued and lose nothing.
-func (a *account) awaitProbe(ctx context.Context, reason string) bool {
-	if accepted := a.lastAccepted.Load(); accepted > a.probed {
-		a.probe.reset()
+func (k *keeper) awaitProbe(ctx context.Context, reason string) bool {
+	a := k.account
+	if a.lastAccepted.Load() > k.probed {
+		k.probe.reset()
 	}
-	a.probed = time.Now().UnixNano()
-	wait := a.probe.next()
-	a.enter(ConfigFault, reason, time.Now().Add(wait))
+	k.probed = time.Now().UnixNano()
+	wait := k.probe.next()
+	k.enter(ConfigFault, reason, time.Now().Add(wait), nil)
 	a.metrics.reconnects.WithLabelValues(a.name, "config").Inc()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-a.resume:
+	case <-k.resume:
 	case <-timer.C:
 	}
 	return true
-}
-
-// misconfigured stops the account: an answer to a submit says that no message can pass.
-func (a *account) misconfigured(b *bind, v classify.Verdict) {
-	b.end(&configError{verdict: v})
-}
-
-func reasonWords(err error) string {
-	if err == nil {
-		return "the session ended"
-	}
-	return err.Error()
 }
 
 // pause waits; it returns false when ctx ended first.

@@ -15,11 +15,11 @@ type Account struct {
 	Password Secret `yaml:"password"`
 	// Kind of system, at most 12 octets, as the SMSC asks for it. Default empty.
 	SystemType string `yaml:"system_type"`
-	// How to bind: transceiver. The pair transmitter+receiver is not served by this version. Default transceiver.
+	// How to bind: transceiver, or transmitter+receiver for two sessions that make one bind. Default transceiver.
 	Bind BindMode `yaml:"bind"`
-	// Sessions of this instance. This version holds 1. Default 1.
+	// Binds of this instance, 1 to 100; they share the account's pace. Default 1.
 	Binds int `yaml:"binds"`
-	// Sessions across all instances. This version holds 1. Default: binds.
+	// Binds across all instances; this version does not count those of other instances, so only the default is taken. Default: binds.
 	MaxBinds int `yaml:"max_binds"`
 	// Named status profile of the SMSC's vendor; sluice codes lists the result. Default none.
 	Profile string `yaml:"profile"`

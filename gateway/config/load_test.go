@@ -85,7 +85,7 @@ func TestFiveFaultsAreAllReported(t *testing.T) {
     system_id: sluice
     pasword: {env: ACME_PASSWORD}
     rate: {declared: fast}
-    binds: 2
+    binds: 200
 routes:
   main: {accounts: [acme], attempts_per: 3 in 10m}
 `, "ACME_PASSWORD=secret")
@@ -93,7 +93,7 @@ routes:
 		`sluice.yaml:3:14: accounts.acme.address: "smsc.example.net" is not host:port; for example 127.0.0.1:2775; an IPv6 host goes in brackets`,
 		`sluice.yaml:5:5: accounts.acme.pasword: is not a known key; did you mean password?`,
 		`sluice.yaml:6:22: accounts.acme.rate.declared: "fast" is not a number; write it in digits, for example 100`,
-		`sluice.yaml:7:5: accounts.acme.binds: "2" is not served yet; this version serves one bind for each account; use 1`,
+		`sluice.yaml:7:5: accounts.acme.binds: "200" is out of range; use 1 to 100`,
 		`sluice.yaml:9:42: routes.main.attempts_per: "3 in 10m" is not a count per time; write count/duration, for example 3/10m`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -142,9 +142,8 @@ func TestFaults(t *testing.T) {
 		{"two addresses", "accounts: {acme: {address: ['h:1', 'h:2'], system_id: s, password: p}}", "names several addresses; this version serves one address"},
 		{"system_id", "accounts: {acme: {address: 'h:1', system_id: '1234567890123456', password: p}}", "has 16 octets; SMPP takes at most 15"},
 		{"system_type", account(", system_type: 'é'"), "character outside ASCII at octet 1"},
-		{"pair", account(", bind: transmitter+receiver"), "is not served yet; this version serves transceiver"},
 		{"bind word", account(", bind: both"), `"both" is not known here; use transceiver or transmitter+receiver`},
-		{"max_binds", account(", max_binds: 4"), `"4" is not served yet`},
+		{"max_binds", account(", max_binds: 4"), `"4" is more than binds`},
 		{"queue_full", account(", queue_full: destination"), "is not served yet; this version serves account"},
 		{"receipt ids", account(", receipts: {receipt_id: hex}"), "compares ids exactly"},
 		{"profile", account(", profile: infobop"), "is not a known profile; use one of"},

@@ -11,14 +11,8 @@ func (v *validator) unsupported() {
 		if len(a.Address) > 1 {
 			v.add(at+".address", "", "names several addresses", only+"one address; keep the first to try")
 		}
-		if a.Bind == TransmitterReceiver {
-			v.add(at+".bind", string(a.Bind), "is not served yet", only+"transceiver")
-		}
-		if a.Binds > 1 {
-			v.add(at+".binds", strconv.Itoa(a.Binds), "is not served yet", only+"one bind for each account; use 1")
-		}
-		if a.MaxBinds > 1 && a.Binds <= 1 {
-			v.add(at+".max_binds", strconv.Itoa(a.MaxBinds), "is not served yet", only+"one bind for each account; use 1, and one instance")
+		if a.MaxBinds > a.Binds {
+			v.add(at+".max_binds", strconv.Itoa(a.MaxBinds), "is more than binds", "this version does not count the binds of other instances; leave it out")
 		}
 		if a.QueueFull == QueueFullDestination {
 			v.add(at+".queue_full", string(a.QueueFull), "is not served yet", only+"account")
