@@ -79,12 +79,14 @@ func noResponse(cause error) error { return fmt.Errorf("%w: %w", ErrNoResponse, 
 // enqueue registers a submit and then queues its PDU, so that an answer always
 // finds its request.
 func (s *Session) enqueue(ctx context.Context, w *waiter, ref any) (uint32, error) {
+	at := s.now() // the clock costs as much as all that is done under the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.state == open && s.requests.n >= s.cfg.MaxInFlight {
 		if err := s.awaitRoom(ctx); err != nil {
 			return 0, err
 		}
+		at = s.now()
 	}
 	if s.state != open {
 		return 0, notSent(s.closedBecause())
@@ -92,7 +94,7 @@ func (s *Session) enqueue(ctx context.Context, w *waiter, ref any) (uint32, erro
 	if s.cfg.Mode == Receiver {
 		return 0, notSent(errors.New("the session is bound as receiver"))
 	}
-	sequence := s.requests.add(s.now(), w, ref)
+	sequence := s.requests.add(at, w, ref)
 	s.counts.submitted++
 	binary.BigEndian.PutUint32(w.buf[pdu.HeaderLen-4:], sequence)
 	s.queue(w.buf)
