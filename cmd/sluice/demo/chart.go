@@ -119,11 +119,12 @@ func (m moment) refusedIn(row, from, ceiling int, step float64) bool {
 	return row >= from && row < from+height
 }
 
-// step is what one row stands for: 1, 2 or 5 times a power of ten, so that everything fits.
+// step is what one row stands for: 1, 2 or 5 times a power of ten, so that everything fits. What goes a little beyond
+// the ceiling may be cut off at the top, lest a probe change the scale.
 func (c *chart) step() float64 {
 	highest := 0.0
 	for _, m := range c.columns {
-		highest = max(highest, m.ceiling*1.1, m.accepted+m.throttled)
+		highest = max(highest, m.ceiling, (m.accepted+m.throttled)/1.3)
 	}
 	for scale := 1.0; ; scale *= 10 {
 		for _, step := range []float64{1, 2, 5} {

@@ -67,7 +67,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	}
 	st, err := setStage(ctx, o)
 	if err != nil {
-		return Result{}, fmt.Errorf("demo: %w", err)
+		return Result{}, broken(ctx, "start", err)
 	}
 	defer func() {
 		if closed := st.close(); err == nil && closed != nil {
@@ -81,14 +81,22 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	r = Result{Offered: o.Messages, Bad: st.traffic.bad}
 	show.say("", "1/2  Naive sender: ten submits in flight, no pacing; a throttled message is written down as failed.")
 	if r.Naive, err = st.runNaive(ctx, show); err != nil {
-		return Result{}, fmt.Errorf("demo: naive sender: %w", err)
+		return Result{}, broken(ctx, "naive sender", err)
 	}
 	show.say("", "2/2  Sluice: the same messages; pace and window follow what the SMSC answers.")
 	if r.Sluice, err = st.runSluice(ctx, show); err != nil {
-		return Result{}, fmt.Errorf("demo: sluice: %w", err)
+		return Result{}, broken(ctx, "sluice", err)
 	}
 	show.say("")
 	return r, nil
+}
+
+// broken is the error of a demo that did not reach its end, in particular because ctx has ended.
+func broken(ctx context.Context, at string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("demo: stopped early: %w", ctx.Err())
+	}
+	return fmt.Errorf("demo: %s: %w", at, err)
 }
 
 // introduction says what is about to happen.

@@ -63,18 +63,18 @@ func TestThousands(t *testing.T) {
 	}
 }
 
-// broken is a writer whose reader has gone.
-type broken struct{ writes int }
+// deaf is a writer whose reader has gone.
+type deaf struct{ writes int }
 
 var errGone = errors.New("the reader has gone")
 
-func (b *broken) Write([]byte) (int, error) {
-	b.writes++
+func (d *deaf) Write([]byte) (int, error) {
+	d.writes++
 	return 0, errGone
 }
 
 func TestTableReportsAWriteError(t *testing.T) {
-	if err := typical().Table(new(broken)); !errors.Is(err, errGone) {
+	if err := typical().Table(new(deaf)); !errors.Is(err, errGone) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -49,9 +49,7 @@ func (s *stage) runSluice(ctx context.Context, show view) (score Paced, err erro
 		name: "sluice", plan: s.plan, offered: len(s.traffic.recipients),
 		look: func() look { return lookAt(g, &outcomes) },
 	})
-	err = s.serve(ctx, g, &outcomes)
-	stop()
-	if err != nil {
+	if err := s.serve(ctx, g, &outcomes, stop); err != nil {
 		return Paced{}, err
 	}
 	capacity := func(from, to time.Time) float64 { return c.Capacity(systemID, from, to) }
@@ -66,12 +64,17 @@ func (s *stage) newGateway(ctx context.Context, address string) (*gateway.Gatewa
 	return gateway.New(ctx, cfg, gateway.Options{})
 }
 
-// serve runs the gateway until the journal has every message's outcome, and stops it in order.
-func (s *stage) serve(ctx context.Context, g *gateway.Gateway, outcomes *finals) error {
+// serve runs the gateway until the journal has every message's outcome, and stops it in order. Settled is called once,
+// in between: a gateway that stops is nothing to look at.
+func (s *stage) serve(ctx context.Context, g *gateway.Gateway, outcomes *finals, settled func()) error {
 	life, end := s.plan.bound(ctx)
 	defer end(nil)
 	var reading sync.WaitGroup
-	reading.Go(func() { end(outcomes.read(life, s.client, len(s.traffic.recipients))) })
+	reading.Go(func() {
+		why := outcomes.read(life, s.client, len(s.traffic.recipients))
+		settled()
+		end(why)
+	})
 	stopped := g.Run(life)
 	end(errors.New("the gateway ended by itself"))
 	reading.Wait()

@@ -57,6 +57,7 @@ type lines struct {
 	out  *printer
 	run  string
 	next time.Duration
+	over bool // the last line of the run is written
 }
 
 func (l *lines) say(text ...string) {
@@ -67,11 +68,13 @@ func (l *lines) say(text ...string) {
 
 func (l *lines) show(m moment) {
 	if m.run != l.run {
-		l.run, l.next = m.run, pause
+		l.run, l.next, l.over = m.run, pause, false
 	}
-	if m.since < l.next && m.done < m.offered {
+	over := m.done >= m.offered
+	if l.over || m.since < l.next && !over {
 		return
 	}
+	l.over = over
 	l.next = m.since.Truncate(pause) + pause
 	l.out.print(m.line() + "\n")
 }

@@ -32,6 +32,7 @@ func TestLines(t *testing.T) {
 	}
 	naive.done = naive.offered
 	l.show(at(5100*time.Millisecond, naive))
+	l.show(at(6100*time.Millisecond, naive)) // is over already
 	l.say("between")
 	for since := 30 * time.Second; since <= 33*time.Second; since += interval {
 		l.show(at(since, paced))
@@ -203,7 +204,7 @@ func TestNewViewChoosesLinesWhereAChartIsOfNoUse(t *testing.T) {
 
 func TestViewsReportAWriteErrorOnce(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
-		gone := new(broken)
+		gone := new(deaf)
 		v := newView(Options{Out: gone, Terminal: terminal, Width: 80})
 		v.say("one", "two")
 		v.show(moment{since: time.Minute, offered: 1})
