@@ -27,8 +27,10 @@ type delivery struct {
 	published time.Time
 	header    nats.Header
 	data      []byte
-	state     State  // from earlier deliveries
-	revision  uint64 // of the record when it was read
+	state     State     // from earlier deliveries
+	server    string    // the one that delivered it
+	revision  uint64    // of the record when it was read or opened
+	opened    time.Time // of the record that this delivery tried to open
 
 	decoded sync.Once
 	message *Message
@@ -37,7 +39,8 @@ type delivery struct {
 
 	mu      sync.Mutex
 	reply   string    // where to acknowledge: the newest delivery's
-	count   int       // that delivery's number
+	count   int       // how often the server says it has delivered it
+	least   int       // what the number of this delivery is at least, by what is known of earlier ones
 	touched time.Time // when the server last began to wait for an answer
 	phase   phase
 	doubt   bool // an event of it may have been stored
@@ -49,14 +52,19 @@ func (d *delivery) Route() string        { return d.lane.Route }
 func (d *delivery) Class() string        { return d.lane.Class }
 func (d *delivery) Published() time.Time { return d.published }
 func (d *delivery) Raw() []byte          { return d.data }
-func (d *delivery) State() State         { return d.state }
+
+// State includes what a replay says about itself.
+func (d *delivery) State() State {
+	s := d.state
+	s.PossibleDuplicate = s.PossibleDuplicate || d.header.Get(HeaderPossibleDuplicate) == "true"
+	return s
+}
 
 func (d *delivery) Header(key string) string { return d.header.Get(key) }
 
 func (d *delivery) Deliveries() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.count
+	_, number := d.current()
+	return number
 }
 
 func (d *delivery) ID() string {
@@ -81,7 +89,7 @@ func (d *delivery) decode() {
 		if !validID(d.message.ID) {
 			d.message.ID = ""
 		}
-		d.id = deliveryID(d.header, d.message, d.intake.names.mt, d.seq)
+		d.id = DeliveryID(d.header.Get, d.message, d.intake.names.mt, d.seq)
 	})
 }
 
@@ -106,7 +114,7 @@ func (d *delivery) adopt(reply string, count int, now time.Time) {
 
 // Settle implements [Job].
 func (d *delivery) Settle(ctx context.Context, o Outcome) error {
-	if !o.Event.Type.outcome() || o.Final != o.Event.Type.Final() {
+	if !o.Valid() {
 		return fmt.Errorf("settling message %d: event type %q with final %v", d.seq, o.Event.Type, o.Final)
 	}
 	if err := d.enter(phaseHeld); err != nil {
@@ -119,7 +127,7 @@ func (d *delivery) Settle(ctx context.Context, o Outcome) error {
 
 // SettleLate implements [Job].
 func (d *delivery) SettleLate(ctx context.Context, o Outcome) (won bool, err error) {
-	if !o.Final || !o.Event.Type.Final() {
+	if !o.Final || !o.Valid() {
 		return false, fmt.Errorf("settling message %d late: event type %q is not final", d.seq, o.Event.Type)
 	}
 	if err := d.enter(phaseWaiting); err != nil {
@@ -183,9 +191,18 @@ func (d *delivery) overdue(now time.Time) bool {
 	return d.waitsForAnswer(now) <= min(10*time.Second, d.intake.ackWait/4)
 }
 
-// current is the newest delivery's reply subject and number.
-func (d *delivery) current() (reply string, count int) {
+// current is the newest delivery's reply subject and number. The number is not
+// the server's count alone, which may have forgotten deliveries: no two have the
+// same.
+func (d *delivery) current() (reply string, number int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.reply, d.count
+	return d.reply, max(d.count, d.least)
+}
+
+// follows notes the number of an earlier delivery.
+func (d *delivery) follows(number int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.least = max(d.least, number+1)
 }

@@ -13,22 +13,6 @@ import (
 // onceFinal is the Nats-Msg-Id of a message's final where two may store it.
 func onceFinal(seq uint64) string { return seqKey(seq) + ".final" }
 
-// inDoubt reports whether a message may have been accepted already, so that a
-// late response may settle it.
-func (s State) inDoubt() bool { return s.Unknowns > 0 || s.PossibleDuplicate || s.Unexplained }
-
-// after is what an outcome becomes when another was the final: still an event,
-// and no final any more.
-func (e *Event) after(winner *Event) *Event {
-	late := *e
-	late.Type = EventLateResponse
-	if e.Type == EventSubmitted && winner.Type == EventSubmitted {
-		late.Type = EventDuplicateAccepted
-	}
-	late.EventID = eventID(e.Seq, e.Delivery, late.Type)
-	return &late
-}
-
 // claimFinal creates the key that decides which final a message has, with the
 // event as its value. It returns nil when e is the one, and the other otherwise.
 func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, err error) {

@@ -1,11 +1,6 @@
 package queue
 
-import (
-	"strconv"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-)
+import "strconv"
 
 // Headers of a message.
 const (
@@ -31,17 +26,17 @@ const (
 	HeaderEvent           = "Sluice-Event"
 )
 
-// deliveryID picks the name of a delivery: the header, the payload's id, the
+// DeliveryID picks the name of a delivery: the header, the payload's id, the
 // Nats-Msg-Id, or else the place in the stream. A header that cannot be an id
-// is passed over here; [Job].Message reports it.
-func deliveryID(h nats.Header, m *Message, stream string, seq uint64) string {
-	if id := h.Get(HeaderDeliveryID); validID(id) {
+// is passed over here; [Job].Message reports it. The message may be nil.
+func DeliveryID(header func(key string) string, m *Message, stream string, seq uint64) string {
+	if id := header(HeaderDeliveryID); validID(id) {
 		return id
 	}
 	if m != nil && m.ID != "" {
 		return m.ID
 	}
-	if id := h.Get(jetstream.MsgIDHeader); validID(id) {
+	if id := header(headerOnce); validID(id) {
 		return id
 	}
 	return stream + ":" + strconv.FormatUint(seq, 10)

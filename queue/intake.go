@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"sluice/queue/internal/share"
 )
 
 const defaultSpareHold = 10 * time.Second
@@ -57,7 +59,7 @@ type Intake struct {
 
 	mu        sync.Mutex
 	lanes     []*lane
-	shares    *shares
+	shares    *share.Shares
 	waiters   []*waiter
 	spares    int                  // over all lanes
 	resolving int                  // redeliveries being explained
@@ -85,7 +87,7 @@ func (c *Client) OpenIntake(ctx context.Context, j *Journal, cfg IntakeConfig) (
 	i := &Intake{
 		client: c, journal: j, names: c.names.Load(), metrics: cfg.Metrics.orDiscard(),
 		ackWait: cmp.Or(cfg.AckWait, defaultAckWait), spareHold: cmp.Or(cfg.SpareHold, defaultSpareHold),
-		timing: cfg.timing.withDefaults(), shares: newShares(cfg.Lanes), held: make(map[uint64]*delivery),
+		timing: cfg.timing.withDefaults(), shares: share.New(weights(cfg.Lanes)), held: make(map[uint64]*delivery),
 		wake: make(chan struct{}, 1), quiet: make(chan struct{}),
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -105,6 +107,14 @@ func (c *Client) OpenIntake(ctx context.Context, j *Journal, cfg IntakeConfig) (
 	i.stopped.Go(func() { i.maintain(running) })
 	j.attach(i)
 	return i, nil
+}
+
+func weights(lanes []IntakeLane) []int {
+	var weights []int
+	for _, l := range lanes {
+		weights = append(weights, l.Weight)
+	}
+	return weights
 }
 
 // Next waits for a message. Call it only with a place in the window in hand:
@@ -184,13 +194,13 @@ func (i *Intake) serve() {
 }
 
 // takeSpare returns the first spare in the order of the lanes, nil when there is
-// none or the journal fails.
+// none that its lane's mark covers, or the journal fails.
 func (i *Intake) takeSpare() *delivery {
 	if i.spares == 0 || !i.journal.Healthy() {
 		return nil
 	}
 	for _, l := range i.lanes {
-		if len(l.spares) > 0 {
+		if len(l.spares) > 0 && l.mark.covers(l.spares[0].delivery.seq) {
 			d := l.spares[0].delivery
 			l.spares = slices.Delete(l.spares, 0, 1)
 			i.spares--
@@ -256,7 +266,7 @@ func (i *Intake) plan(now time.Time) []int {
 		return l.pending > l.credit.owed+sizes[n] && l.ready(now)
 	}
 	for ; callers > 0 && room > 0; callers, room = callers-1, room-1 {
-		n := i.shares.pick(has)
+		n := i.shares.Pick(has)
 		if n < 0 {
 			break
 		}
@@ -302,6 +312,9 @@ func (i *Intake) Close(ctx context.Context) error {
 	errs = append(errs, i.releaseSpares(ctx, func(spare) bool { return true }))
 	i.cancel()
 	i.stopped.Wait()
+	for _, l := range i.lanes {
+		errs = append(errs, l.leaveMark(ctx))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("closing the intake: %w", err)
 	}

@@ -41,6 +41,7 @@ type lane struct {
 	void       bool      // the requests are lost: to be rebuilt
 	rebuilding bool
 	spares     []spare // first come first
+	mark       laneMark
 }
 
 // spare is a message that no caller waited for.
@@ -56,6 +57,9 @@ func (l *lane) open(ctx, running context.Context) error {
 	i := l.intake
 	cfg, err := ensureConsumer(ctx, i.client.js, i.names, l.Lane, i.ackWait)
 	if err != nil {
+		return err
+	}
+	if err := l.loadMark(ctx); err != nil {
 		return err
 	}
 	inbox := nats.NewInbox() + "."
@@ -124,8 +128,9 @@ func (l *lane) receive(running context.Context, m *nats.Msg, epoch int) {
 		intake: l.intake, lane: l,
 		seq: meta.Sequence.Stream, published: meta.Timestamp, header: m.Header, data: m.Data,
 		reply: m.Reply, count: int(meta.NumDelivered), touched: now,
+		server: l.intake.client.nc.ConnectedServerId(),
 	}
-	if l.accept(d, int(meta.NumPending), epoch, now) {
+	if l.accept(running, d, int(meta.NumPending), epoch, now) {
 		l.intake.resolve(running, d)
 	}
 	l.intake.wantPulls()
@@ -133,7 +138,7 @@ func (l *lane) receive(running context.Context, m *nats.Msg, epoch int) {
 
 // accept notes a delivery and hands it on. It reports whether its earlier
 // deliveries must be explained first.
-func (l *lane) accept(d *delivery, pending, epoch int, now time.Time) (resolve bool) {
+func (l *lane) accept(running context.Context, d *delivery, pending, epoch int, now time.Time) (resolve bool) {
 	i := l.intake
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -149,14 +154,27 @@ func (l *lane) accept(d *delivery, pending, epoch int, now time.Time) (resolve b
 		return false
 	}
 	i.held[d.seq] = d
-	if d.count > 1 || d.seq <= l.createdSeq.Load() {
+	if l.markIsStale(d.server) || l.suspects(d) {
 		i.resolving++
 		return true
 	}
-	l.spares = append(l.spares, spare{d, now})
-	i.spares++
-	i.serve()
+	l.admit(running, d, now)
 	return false
+}
+
+// suspects reports, under the intake's lock, whether the message may have been
+// handed out before. The lock guards the count too: it changes only when a
+// later delivery is adopted.
+func (l *lane) suspects(d *delivery) bool {
+	return d.count > 1 || d.seq <= l.createdSeq.Load() || l.mark.doubts(d.seq)
+}
+
+// admit lets a message be handed out, under the intake's lock.
+func (l *lane) admit(running context.Context, d *delivery, now time.Time) {
+	l.spares = append(l.spares, spare{d, now})
+	l.intake.spares++
+	l.reserve(running, d.seq)
+	l.intake.serve()
 }
 
 // status handles the end of a pull request.
@@ -202,9 +220,7 @@ func (i *Intake) resolve(running context.Context, d *delivery) {
 		i.mu.Lock()
 		i.resolving--
 		if handOut {
-			d.lane.spares = append(d.lane.spares, spare{d, time.Now()})
-			i.spares++
-			i.serve()
+			d.lane.admit(running, d, time.Now())
 		}
 		i.mu.Unlock()
 		if !handOut {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Headers of the key-value layer and of the stream.
@@ -29,15 +30,20 @@ const (
 
 // Waiting is the record of one message that waits for its next attempt, and
 // why. It is written before the negative acknowledgement, so the next delivery
-// knows how this one ended.
+// knows how this one ended; and before a message is handed out again, so that
+// what is found open has not ended.
 type Waiting struct {
 	Seq     uint64 `json:"seq"`
 	ID      string `json:"id"`
 	Route   string `json:"route"`
 	Class   string `json:"class"`
 	Account string `json:"account,omitempty"`
-	// Delivery is the number of the delivery that ended with this record.
+	// Delivery is the number of the delivery that ended with this record, or
+	// began with it when Open.
 	Delivery int `json:"delivery"`
+	// Open says that the message is at work: the record was written before it
+	// was handed out again, and nothing has been heard since.
+	Open bool `json:"open,omitempty"`
 	// Reason is the event's, its type, or "released" for a message that was
 	// given back unsent.
 	Reason    string    `json:"reason,omitempty"`
@@ -103,6 +109,47 @@ func (j *Journal) storeRecord(ctx context.Context, r *Waiting, revision uint64) 
 		return fmt.Errorf("writing the record: %w", err)
 	}
 	return nil
+}
+
+// errMovedOn reports that the key was written since it was read.
+var errMovedOn = errors.New("another has written it meanwhile")
+
+// replace writes to a key that is still at the given revision, and returns the
+// new one; the error is [errMovedOn] when it is not.
+func (c *Client) replace(ctx context.Context, m *nats.Msg, revision uint64) (uint64, error) {
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	m.Header.Set(headerExpected, strconv.FormatUint(revision, 10))
+	ack, err := c.js.PublishMsg(ctx, m)
+	var refused *jetstream.APIError
+	switch {
+	case err == nil:
+		return ack.Sequence, nil
+	case errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+		return 0, errMovedOn
+	default:
+		return 0, err
+	}
+}
+
+// openRecord writes the record of a delivery that is about to be handed out
+// over the given revision, and returns the new one.
+func (c *Client) openRecord(ctx context.Context, r *Waiting, revision uint64) (uint64, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return 0, fmt.Errorf("record: %w", err)
+	}
+	revision, err = c.replace(ctx, &nats.Msg{
+		Subject: bucketSubject(c.names.Load().waiting, seqKey(r.Seq)),
+		Header:  nats.Header{headerTTL: {ttlOf(recordTTL(r, time.Now()))}},
+		Data:    data,
+	}, revision)
+	if err != nil {
+		return 0, fmt.Errorf("opening the record: %w", err)
+	}
+	return revision, nil
 }
 
 // recordTTL keeps a record for an hour after the deadline; a message without

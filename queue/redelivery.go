@@ -18,75 +18,122 @@ const (
 // whether the message may be handed out; when it may not, it was given back or
 // taken out of the queue here.
 //
-// A record explains a delivery only when it was written by the one just before:
-// otherwise somebody died with the message, lost the connection or was late,
-// and the journal is read from the time the message was stored. What that does
-// not explain either is an unknown outcome.
+// The server's count alone proves nothing: after a crash it may be too small.
+// But a message is never handed out again before its record was opened. So a
+// closed record is how the last delivery ended. With an open one, or none,
+// somebody died with the message, lost the connection or was late: the journal
+// is read from the time the message was stored, for what was heard since. When
+// that is nothing, the outcome is unknown.
 func (d *delivery) explain(ctx context.Context) (handOut bool, err error) {
+	suspect, err := d.suspect(ctx)
+	if err != nil || !suspect {
+		return !suspect, err
+	}
 	c := d.intake.client
 	record, revision, err := c.readRecord(ctx, d.seq)
 	if err != nil {
 		return false, err
 	}
 	d.revision = revision
-	_, count := d.current()
-	if record != nil && record.Delivery == count-1 {
+	if record == nil {
+		record = new(Waiting) // open: nothing says how delivery 0 ended
+		record.Open = true
+	}
+	switch {
+	case record.Open && record.At.Equal(d.opened) && !d.opened.IsZero():
+		return true, nil // opened by this delivery, and the confirmation was lost
+	case !record.Open:
 		d.state = record.State
+		d.follows(record.Delivery)
 		return d.explained(ctx, explainedByRecord)
 	}
 	d.decode()
 	trail, err := c.readTrail(ctx, d.seq, d.id, d.published)
-	if err != nil {
-		return false, err
-	}
 	switch {
+	case err != nil:
+		return false, err
 	case trail.final != nil:
 		d.intake.metrics.redelivered(explainedByFinal)
 		return false, d.confirmFinal(ctx, trail.final)
-	case trail.last != nil && trail.last.Delivery == count-1:
+	case trail.last != nil && trail.last.Delivery >= record.Delivery:
 		d.state = trail.last.state()
+		d.follows(trail.last.Delivery)
 		return d.explained(ctx, explainedByJournal)
+	case record.Delivery == 0 && !d.handedOutBefore():
+		d.intake.metrics.redelivered(explainedNew)
+		return true, nil
 	}
-	d.state = newestState(record, trail.last)
-	if count == 1 {
-		// The consumer was created after the message was stored, and counts from 1
-		// whatever happened before.
-		return d.explained(ctx, explainedNew)
+	d.state = record.State
+	d.follows(max(record.Delivery, 1))
+	return d.unexplained(ctx)
+}
+
+// suspect reports whether the message may have been handed out before, once the
+// lane's mark is that of the server that delivered it.
+func (d *delivery) suspect(ctx context.Context) (bool, error) {
+	i, l := d.intake, d.lane
+	i.mu.Lock()
+	stale := l.markIsStale(d.server)
+	i.mu.Unlock()
+	if stale {
+		if err := l.loadMark(ctx); err != nil {
+			return false, err
+		}
 	}
-	return d.unexplained(ctx, count)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return l.suspects(d), nil
+}
+
+// handedOutBefore tells a message that was handed out, or may have been, from
+// one that is new to a consumer created after it was stored: that counts from 1
+// whatever happened before.
+func (d *delivery) handedOutBefore() bool {
+	d.intake.mu.Lock()
+	defer d.intake.mu.Unlock()
+	return d.count > 1 || d.lane.mark.doubts(d.seq)
 }
 
 // explained hands the message out, unless a late response has settled it or it
 // came back before its time.
 func (d *delivery) explained(ctx context.Context, by string) (handOut bool, err error) {
-	if d.state.inDoubt() {
+	if d.state.InDoubt() {
 		if final, err := d.intake.journal.readFinal(ctx, d.seq); err != nil || final != nil {
 			return false, d.endWith(ctx, final, err)
 		}
 	}
 	d.intake.metrics.redelivered(by)
-	if time.Until(d.state.NextAttemptAt) <= 0 {
-		return true, nil
+	if time.Until(d.state.NextAttemptAt) > 0 {
+		// A restart of the server brings delays forward by up to a second.
+		return false, d.wait(ctx, d.state, d.state.NextAttemptAt, reasonRedelivery)
 	}
-	// A restart of the server brings delays forward by up to a second. The record
-	// must carry this delivery's number to explain the next one.
-	return false, d.wait(ctx, d.state, d.state.NextAttemptAt, reasonRedelivery)
+	return true, d.open(ctx)
 }
 
-// unexplained hands the message out with an unknown outcome. That is recorded
-// first, so that unexplained ends are counted even when nobody lives to tell;
-// the record bears the number of the delivery that ended, and so does not
-// explain this one.
-func (d *delivery) unexplained(ctx context.Context, count int) (handOut bool, err error) {
-	j := d.intake.journal
-	if final, err := j.readFinal(ctx, d.seq); err != nil || final != nil {
+// unexplained hands the message out with an unknown outcome, and counts that
+// before it does: nobody may live to tell.
+func (d *delivery) unexplained(ctx context.Context) (handOut bool, err error) {
+	if final, err := d.intake.journal.readFinal(ctx, d.seq); err != nil || final != nil {
 		return false, d.endWith(ctx, final, err)
 	}
 	d.intake.metrics.redelivered(explainedByNothing)
 	d.state.Unexplained = true
 	d.state.Ends++
 	d.state.NextAttemptAt = time.Time{}
-	return true, j.storeRecord(ctx, d.record(d.state, count-1, reasonRedelivery), d.revision)
+	return true, d.open(ctx)
+}
+
+// open writes down that the message is about to be handed out again.
+func (d *delivery) open(ctx context.Context) error {
+	_, number := d.current()
+	r := d.record(d.state, number, reasonRedelivery)
+	r.Open = true
+	d.opened = r.At
+	revision, err := d.intake.client.openRecord(ctx, r, d.revision)
+	if err == nil {
+		d.revision = revision
+	}
+	return err
 }
 
 // endWith ends the delivery with a final that was claimed and may not have been
@@ -132,18 +179,6 @@ func (d *delivery) receiptKeys(final *Event) []ReceiptKey {
 		})
 	}
 	return keys
-}
-
-// newestState is what the later of a record and an event says.
-func newestState(record *Waiting, last *Event) State {
-	switch {
-	case record == nil && last == nil:
-		return State{}
-	case last == nil, record != nil && record.Delivery >= last.Delivery:
-		return record.State
-	default:
-		return last.state()
-	}
 }
 
 // state is what an outcome left behind.

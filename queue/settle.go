@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,47 +47,28 @@ func (d *delivery) settle(ctx context.Context, o Outcome) error {
 
 // doubtful reports whether another holder of the message may settle it as well.
 func (d *delivery) doubtful(now time.Time) bool {
-	_, count := d.current()
-	return count > 1 || d.seq <= d.lane.createdSeq.Load() || d.overdue(now)
+	_, number := d.current()
+	return number > 1 || d.seq <= d.lane.createdSeq.Load() || d.overdue(now) ||
+		d.server != d.intake.client.nc.ConnectedServerId() // which may have forgotten the delivery
 }
 
-// complete fills in what the event of an outcome says about its message.
+// complete makes the event of an outcome. A second try of a settle makes the
+// same event.
 func (d *delivery) complete(o Outcome, now time.Time) *Event {
 	d.decode()
 	d.mu.Lock()
-	if d.named == 0 { // a second try must be the same event
-		d.named = d.count
+	if d.named == 0 {
+		d.named = max(d.count, d.least)
 	}
-	delivery := d.named
+	envelope := Envelope{
+		Seq: d.seq, ID: d.id, Delivery: d.named, Lane: d.lane.Lane, Published: d.published,
+		State: d.State(), Header: d.header.Get, ExpiresIn: d.lane.ExpiresIn,
+	}
 	d.mu.Unlock()
-
-	e := o.Event
-	e.Seq, e.ID, e.Delivery = d.seq, d.id, delivery
-	e.EventID = eventID(d.seq, delivery, e.Type)
-	e.Route, e.Class = d.lane.Route, d.lane.Class
-	e.Attempt = cmp.Or(e.Attempt, o.State.Attempts)
-	e.Throttles = cmp.Or(e.Throttles, o.State.Throttles)
-	e.PossibleDuplicate = e.PossibleDuplicate || o.State.PossibleDuplicate || d.state.PossibleDuplicate
-	e.QueueAgeMillis = now.Sub(d.published).Milliseconds()
-	if !o.Final {
-		state := o.State
-		state.NextAttemptAt = o.NextAttemptAt
-		e.State, e.NextAttemptAt = &state, o.NextAttemptAt
-		if e.DelayMillis == 0 && !o.NextAttemptAt.IsZero() {
-			e.DelayMillis = max(o.NextAttemptAt.Sub(now).Milliseconds(), 0)
-		}
-	}
 	if d.fault == nil {
-		e.Tenant, e.Meta = d.message.Tenant, d.message.Meta
-		if e.Deadline.IsZero() {
-			e.Deadline = d.message.Deadline(d.published, d.lane.ExpiresIn)
-		}
+		envelope.Message = d.message
 	}
-	if d.header != nil {
-		e.TraceParent, e.TraceState = d.header.Get(headerTraceParent), d.header.Get(headerTraceState)
-		e.ReplayOf, _ = strconv.ParseUint(d.header.Get(HeaderReplayOf), 10, 64) // 0 when it is no replay
-	}
-	e.complete(now)
+	e := envelope.Event(o, now)
 	return &e
 }
 
@@ -125,7 +105,8 @@ func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []Receipt
 			if err := j.store(ctx, winner, storeOptions{once: once, doubt: true, published: d.published}); err != nil {
 				return false, err
 			}
-			once, e = "", e.after(winner)
+			late := e.After(*winner)
+			once, e = "", &late
 		}
 		won = winner == nil
 	}
@@ -182,7 +163,7 @@ func (d *delivery) receiptRef(key ReceiptKey) ReceiptRef {
 // when next is zero.
 func (d *delivery) wait(ctx context.Context, s State, next time.Time, reason string) error {
 	j := d.intake.journal
-	if d.state.inDoubt() {
+	if before := d.State(); before.InDoubt() {
 		// A late response may have settled it meanwhile.
 		final, err := j.finalOf(ctx, d.seq)
 		if err != nil {

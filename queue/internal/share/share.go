@@ -1,4 +1,5 @@
-package queue
+// Package share divides what is taken from a queue among its lanes.
+package share
 
 // Every lane that is not strict gets at least one message in sharesPerFloor,
 // 5 %, while it has any. Shares are measured over about shareMemory messages.
@@ -7,30 +8,32 @@ const (
 	shareMemory    = 1000
 )
 
-// shares decides which lane the next message is taken from: a lane below its
+// Shares decides which lane the next message is taken from: a lane below its
 // floor, else the first strict lane, else the weighted lane that is furthest
 // behind. It is a value without clock or lock.
-type shares struct {
-	lanes []share
+type Shares struct {
+	lanes []lane
 	total float64
 }
 
-type share struct {
+type lane struct {
 	weight int     // 0 is strict
 	taken  float64 // of total
 	active bool    // had messages at the last pick
 }
 
-func newShares(lanes []IntakeLane) *shares {
-	s := &shares{lanes: make([]share, len(lanes))}
-	for i, l := range lanes {
-		s.lanes[i].weight = l.Weight
+// New makes the shares of lanes in their order of priority; a weight of 0 is
+// strict.
+func New(weights []int) *Shares {
+	s := &Shares{lanes: make([]lane, len(weights))}
+	for i, w := range weights {
+		s.lanes[i].weight = w
 	}
 	return s
 }
 
-// pick returns the lane to take one message from, or -1 when none has any.
-func (s *shares) pick(has func(lane int) bool) int {
+// Pick returns the lane to take one message from, or -1 when none has any.
+func (s *Shares) Pick(has func(lane int) bool) int {
 	for i := range s.lanes {
 		s.activate(i, has(i))
 	}
@@ -45,7 +48,7 @@ func (s *shares) pick(has func(lane int) bool) int {
 
 // activate lets a lane that was empty start level with the others: what it did
 // not use it cannot save up.
-func (s *shares) activate(i int, has bool) {
+func (s *Shares) activate(i int, has bool) {
 	l := &s.lanes[i]
 	if has && !l.active && l.weight > 0 {
 		l.taken = max(l.taken, s.total/sharesPerFloor, s.leastPerWeight()*float64(l.weight))
@@ -55,7 +58,7 @@ func (s *shares) activate(i int, has bool) {
 
 // leastPerWeight is how far the active weighted lane that is furthest behind
 // has come.
-func (s *shares) leastPerWeight() float64 {
+func (s *Shares) leastPerWeight() float64 {
 	least := -1.0
 	for _, l := range s.lanes {
 		if l.active && l.weight > 0 && (least < 0 || l.perWeight() < least) {
@@ -65,9 +68,9 @@ func (s *shares) leastPerWeight() float64 {
 	return max(least, 0)
 }
 
-func (l *share) perWeight() float64 { return l.taken / float64(l.weight) }
+func (l *lane) perWeight() float64 { return l.taken / float64(l.weight) }
 
-func (s *shares) choose() int {
+func (s *Shares) choose() int {
 	best, strict := -1, -1
 	for i := range s.lanes {
 		l := &s.lanes[i]
@@ -94,7 +97,7 @@ func (s *shares) choose() int {
 	return best
 }
 
-func (s *shares) decay() {
+func (s *Shares) decay() {
 	if s.total < shareMemory {
 		return
 	}

@@ -1,4 +1,4 @@
-package queue
+package share
 
 import (
 	"math"
@@ -6,14 +6,10 @@ import (
 )
 
 func shareOf(weights []int, picks int, has func(lane int) bool) []float64 {
-	var lanes []IntakeLane
-	for _, w := range weights {
-		lanes = append(lanes, IntakeLane{Weight: w})
-	}
-	s := newShares(lanes)
+	s := New(weights)
 	got := make([]float64, len(weights))
 	for range picks {
-		got[s.pick(has)] += 1 / float64(picks)
+		got[s.Pick(has)] += 1 / float64(picks)
 	}
 	return got
 }
@@ -46,21 +42,21 @@ func TestShares(t *testing.T) {
 }
 
 func TestSharesPickNothing(t *testing.T) {
-	s := newShares([]IntakeLane{{}, {Weight: 1}})
-	if got := s.pick(func(int) bool { return false }); got != -1 {
+	s := New([]int{0, 1})
+	if got := s.Pick(func(int) bool { return false }); got != -1 {
 		t.Errorf("picked %d of empty lanes", got)
 	}
 }
 
 func TestSharesSaveNothingUp(t *testing.T) {
-	s := newShares([]IntakeLane{{Weight: 0}, {Weight: 3}, {Weight: 1}})
+	s := New([]int{0, 3, 1})
 	for range 5000 {
-		s.pick(func(l int) bool { return l == 0 })
+		s.Pick(func(l int) bool { return l == 0 })
 	}
 	// The others wake up: the strict lane keeps nine of ten from the start.
 	strict := 0
 	for range 100 {
-		if s.pick(func(int) bool { return true }) == 0 {
+		if s.Pick(func(int) bool { return true }) == 0 {
 			strict++
 		}
 	}

@@ -1,0 +1,184 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"sluice/queue"
+)
+
+// stage is how far a job has come.
+type stage uint8
+
+const (
+	held stage = iota
+	settling
+	waiting // settled, and not finally
+	done
+)
+
+// job is one delivery of a message.
+type job struct {
+	source   *Source
+	message  *message
+	life     int
+	delivery int
+	state    queue.State
+	id       string
+	decoded  *queue.Message
+	fault    error
+
+	mu    sync.Mutex
+	stage stage
+}
+
+func newJob(s *Source, m *message, state queue.State) *job {
+	j := &job{source: s, message: m, life: s.life, delivery: m.delivered, state: state}
+	j.decoded, j.fault = queue.Decode(m.payload)
+	j.id = queue.DeliveryID(j.Header, j.decoded, streamName, m.seq)
+	return j
+}
+
+func (j *job) Seq() uint64          { return j.message.seq }
+func (j *job) ID() string           { return j.id }
+func (j *job) Route() string        { return j.lane().Route }
+func (j *job) Class() string        { return j.lane().Class }
+func (j *job) Published() time.Time { return j.message.published }
+func (j *job) Deliveries() int      { return j.delivery }
+func (j *job) Raw() []byte          { return j.message.payload }
+func (j *job) State() queue.State   { return j.state }
+
+func (j *job) Header(key string) string { return j.message.header[key] }
+
+func (j *job) Message() (*queue.Message, error) { return j.decoded, j.fault }
+
+func (j *job) lane() queue.IntakeLane { return j.source.lanes[j.message.lane] }
+
+// Settle implements [queue.Job].
+func (j *job) Settle(ctx context.Context, o queue.Outcome) error {
+	if !o.Valid() {
+		return fmt.Errorf("settling message %d: event type %q with final %v", j.message.seq, o.Event.Type, o.Final)
+	}
+	after := waiting
+	if o.Final {
+		after = done
+	}
+	return j.do(ctx, held, after, func() { j.settle(o) })
+}
+
+// SettleLate implements [queue.Job].
+func (j *job) SettleLate(ctx context.Context, o queue.Outcome) (won bool, err error) {
+	if !o.Final || !o.Valid() {
+		return false, fmt.Errorf("settling message %d late: event type %q is not final", j.message.seq, o.Event.Type)
+	}
+	err = j.do(ctx, waiting, done, func() { won = j.finish(j.event(o), o) })
+	return won, err
+}
+
+// Release implements [queue.Job].
+func (j *job) Release(ctx context.Context) error {
+	return j.do(ctx, held, done, func() { j.giveBack(j.state, 0) })
+}
+
+// do runs f under the source's lock when the job is at the given stage and the
+// journal stores.
+func (j *job) do(ctx context.Context, from, to stage, f func()) error {
+	j.mu.Lock()
+	if j.stage != from {
+		j.mu.Unlock()
+		return fmt.Errorf("message %d: %w", j.message.seq, queue.ErrSettled)
+	}
+	j.stage = settling
+	j.mu.Unlock()
+	err := j.source.awaitJournal(ctx)
+	if err == nil {
+		err = j.run(f)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stage = to
+	if err != nil {
+		j.stage = from
+	}
+	return err
+}
+
+func (j *job) run(f func()) error {
+	j.source.mu.Lock()
+	defer j.source.mu.Unlock()
+	if j.life != j.source.life {
+		return errors.Join(queue.ErrNotStored, errors.New("the holder has crashed"))
+	}
+	f()
+	return nil
+}
+
+func (j *job) event(o queue.Outcome) queue.Event {
+	envelope := queue.Envelope{
+		Lane: j.lane().Lane, Seq: j.message.seq, ID: j.id, Delivery: j.delivery, Published: j.message.published,
+		Header: j.Header, State: j.state, ExpiresIn: j.lane().ExpiresIn,
+	}
+	if j.fault == nil {
+		envelope.Message = j.decoded
+	}
+	return envelope.Event(o, j.source.clock.Now())
+}
+
+func (j *job) settle(o queue.Outcome) {
+	s, m, e := j.source, j.message, j.event(o)
+	if o.DeferredReason != "" {
+		s.deferred = append(s.deferred, Deferred{o.DeferredReason, m.payload, e})
+	}
+	if o.Final {
+		j.finish(e, o)
+		return
+	}
+	s.events = append(s.events, e)
+	m.last = &e
+	j.index(o.Receipts)
+	if m.final != nil { // a late response came first
+		m.settled, m.held = true, false
+		return
+	}
+	j.giveBack(o.State, o.NextAttemptAt.Sub(s.clock.Now()))
+}
+
+// finish makes the event the message's final, unless there is one.
+func (j *job) finish(e queue.Event, o queue.Outcome) (won bool) {
+	s, m := j.source, j.message
+	won = m.final == nil
+	if won {
+		m.final = &e
+	} else {
+		e = e.After(*m.final)
+	}
+	s.events = append(s.events, e)
+	j.index(o.Receipts)
+	m.settled, m.held = true, false
+	return won
+}
+
+func (j *job) giveBack(state queue.State, after time.Duration) {
+	state.NextAttemptAt = time.Time{}
+	if after > 0 {
+		state.NextAttemptAt = j.source.clock.Now().Add(after)
+	}
+	j.message.record = &record{j.delivery, state}
+	j.source.back(j.message, after)
+}
+
+func (j *job) index(keys []queue.ReceiptKey) {
+	for _, key := range keys {
+		ref := queue.ReceiptRef{
+			Seq: j.message.seq, ID: j.id, Route: j.Route(), Class: j.Class(), Account: key.Account, MessageID: key.MessageID,
+			Segment: key.Segment, Segments: key.Segments, Dest: key.Dest, Published: j.message.published,
+		}
+		if j.fault == nil {
+			ref.Tenant, ref.Meta = j.decoded.Tenant, j.decoded.Meta
+		}
+		j.source.receipts[key.Account+"."+queue.CanonicalID(key.MessageID)] = ref
+	}
+}
