@@ -9,9 +9,8 @@ const (
 	gain, spare = 1.5, 2 // of the window, over pace × round trip
 	blind       = 10     // window before the first answer
 	samples     = 32     // answers the mean round trip looks back on
-	stretch     = 4      // the mean counts up to this multiple of the smallest round trip,
 
-	// harmless is a round trip up to which the mean counts in any case: on a fast network a busy machine alone
+	// harmless is a round trip up to which the mean counts in any case, however small the smallest: on a fast network a busy machine alone
 	// stretches it many times, and a queue that short hurts nobody.
 	harmless = 20 * time.Millisecond
 )
@@ -26,6 +25,8 @@ type bind struct {
 	limit          float64       // what cuts and refusals left of the window; 0: all grown back
 	round          int64         // newest message when the round began; an answer to a later one completes it
 	spoiled        int64         // newest message when a refusal last took one off
+	full           time.Time     // last time that the window let nothing start
+	stretching
 }
 
 func (b *bind) ahead() int { return int(b.sent - b.answered) }
@@ -40,7 +41,12 @@ func (c *Controller) whole(b *bind) float64 {
 	if b.rtt == 0 {
 		return blind
 	}
-	return math.Ceil(gain*c.share()*min(b.mean, max(stretch*b.rtt, harmless)).Seconds()) + spare
+	return math.Ceil(gain*c.share()*min(b.mean, b.credible()).Seconds()) + spare
+}
+
+// credible is the largest mean round trip that is not taken for a queue of our own making.
+func (b *bind) credible() time.Duration {
+	return max(time.Duration(b.stretch*float64(b.rtt)), harmless)
 }
 
 // size is the window as it stands: at least 1, and never above the operator's cap.

@@ -65,6 +65,7 @@ func (c *Controller) lost(now time.Time, t Ticket) {
 // accept takes any answer that is not about load.
 func (c *Controller) accept(now time.Time, t Ticket, s Signal) {
 	c.grow(t, now.Sub(t.at))
+	c.observe(now, t)
 	switch {
 	case t.n <= c.epoch:
 		return

@@ -129,6 +129,7 @@ type Ticket struct {
 	step   float64 // of the probe it belongs to; 0: none
 	paced  bool    // the pace was the limit, not an empty queue or a full window
 	capped bool    // MaxWindow was the limit
+	held   bool    // the bind's window was
 }
 
 // NewController starts from the declared rate, else from the remembered ceiling, else from nothing. Values that make
@@ -174,7 +175,7 @@ func (c *Controller) begin(now time.Time, remembered float64) {
 // AddBind adds a bind. All binds share the pace; each has a window for its share of it.
 func (c *Controller) AddBind() BindID {
 	c.ids++
-	c.binds = append(c.binds, &bind{id: c.ids})
+	c.binds = append(c.binds, &bind{id: c.ids, stretching: stretching{stretch: stretchStart}})
 	return c.ids
 }
 
@@ -255,6 +256,7 @@ func (c *Controller) OnSend(now time.Time, id BindID) Ticket {
 	b.unanswered++
 	t := Ticket{bind: b, n: c.issued, seq: b.sent, at: now, paced: !now.After(c.slot.Add(late))}
 	t.capped = !t.paced && !c.full.Before(c.slot)
+	t.held = !t.paced && !b.full.Before(c.slot)
 	if c.mode == Probe {
 		t.step = c.step
 	}
@@ -276,6 +278,9 @@ func (c *Controller) OnResult(now time.Time, t Ticket, s Signal) Decision {
 	}
 	if c.cfg.MaxWindow > 0 && c.unanswered >= c.cfg.MaxWindow {
 		c.full = now
+	}
+	if t.bind.ahead() >= c.size(t.bind) {
+		t.bind.full = now
 	}
 	c.unanswered--
 	t.bind.unanswered--
