@@ -148,6 +148,20 @@ func TestBindRefused(t *testing.T) {
 	}
 }
 
+func TestBindErrorNamesTheStatus(t *testing.T) {
+	for _, c := range []struct {
+		err  BindError
+		want string
+	}{
+		{BindError{Status: pdu.StatusInvPaswd}, "smpp: the SMSC refused the bind: ESME_RINVPASWD"},
+		{BindError{Status: pdu.StatusInvCmdID, Nack: true}, "smpp: the SMSC refused the bind with generic_nack: ESME_RINVCMDID"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
 func TestBindEnds(t *testing.T) {
 	t.Run("when the peer hangs up", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

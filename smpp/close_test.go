@@ -122,3 +122,29 @@ func TestCloseDoesNotHangOnAPeerThatStopsReading(t *testing.T) {
 		wantError(t, <-c, ErrNotSent)
 	})
 }
+
+func TestCloseDoesNotWaitForEverForAHandler(t *testing.T) {
+	cfg := testConfig()
+	cfg.Handler = handler{deliver: func(ctx context.Context, _ *Inbound) pdu.Status {
+		<-ctx.Done()
+		return pdu.StatusOK
+	}}
+	bubble(t, cfg, func(t *testing.T, s *Session, p *script) {
+		p.sendPDU(0, 1, &pdu.DeliverSM{})
+		p.sendPDU(0, 2, &pdu.EnquireLink{})
+		p.expect(pdu.IDEnquireLinkResp, 0, 2)
+		start := time.Now()
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close(t.Context()) }()
+		for h := p.next(); h.ID != pdu.IDUnbind; h = p.next() {
+			p.sendPDU(0, h.Sequence, &pdu.EnquireLinkResp{})
+		}
+		if d := time.Since(start); d != 30*time.Second {
+			t.Fatalf("unbind came after %v, want ResponseTimeout", d)
+		}
+		_ = p.conn.Close()
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -34,7 +34,7 @@ func (f *framer) space() []byte {
 		f.end = copy(grown, f.buf[f.start:f.end])
 		f.buf, f.start = grown, 0
 	}
-	if f.start > 0 && (f.start+f.need > len(f.buf) || len(f.buf)-f.end < comfortableRead) {
+	if f.start > 0 && len(f.buf)-f.end < comfortableRead {
 		f.end = copy(f.buf, f.buf[f.start:f.end])
 		f.start = 0
 	}

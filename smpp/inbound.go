@@ -114,10 +114,7 @@ func (s *Session) handleInbound(ctx context.Context) {
 			reply = appendInboundReply(reply[:0], m.Command, status, m.Sequence)
 			s.mu.Lock()
 			s.queueReplies(reply)
-			s.held.Add(-1)
-			if s.state != open {
-				signal(s.wake) // the keeper waits for an idle handler
-			}
+			s.held.Add(-1) // the keeper looks again when the reply is written
 			s.mu.Unlock()
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,6 +230,46 @@ func TestBlockedSubmitLearnsOfTheEnd(t *testing.T) {
 	})
 }
 
+func TestGivingUpMakesRoom(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxInFlight = 1
+	bubble(t, cfg, func(t *testing.T, s *Session, p *script) {
+		ctx, cancel := context.WithCancel(t.Context())
+		first := submit(ctx, s, nil)
+		p.submits(1)
+		second := submit(t.Context(), s, nil)
+		synctest.Wait()
+		cancel()
+		wantError(t, <-first, ErrNoResponse)
+		p.answer(p.submits(1)[0], "B")
+		wantAccepted(t, <-second, "B")
+	})
+}
+
+func TestSubmitWithAContextThatCannotEnd(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		c := submit(context.WithoutCancel(t.Context()), s, nil)
+		p.answer(p.submits(1)[0], "A")
+		wantAccepted(t, <-c, "A")
+	})
+}
+
+func TestPendingListsTheOldestFirst(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		for _, ref := range []string{"a", "b", "c"} {
+			submit(t.Context(), s, ref)
+			time.Sleep(time.Second)
+		}
+		p.answer(p.submits(3)[1], "B")
+		synctest.Wait()
+		want := []Pending{{Sequence: 2, Age: 3 * time.Second, Ref: "a"}, {Sequence: 4, Age: time.Second, Ref: "c"}}
+		if got := s.Pending(); !slices.Equal(got, want) {
+			t.Fatalf("pending %+v, want %+v", got, want)
+		}
+		_ = p.conn.Close()
+	})
+}
+
 func TestReceiverDoesNotSubmit(t *testing.T) {
 	cfg := testConfig()
 	cfg.Mode = Receiver
@@ -325,6 +366,53 @@ func TestPeerThatAsksAndDoesNotReadEndsTheSession(t *testing.T) {
 		}
 		wantEnd(t, s, ErrNotReading)
 	})
+}
+
+func TestEveryChunkOfALongBatchHasItsOwnDeadline(t *testing.T) {
+	bubbleStalled(t, testConfig(), func(t *testing.T, s *Session, p *stalled) {
+		big := message()
+		big.ShortMessage = nil
+		big.TLVs = pdu.TLVs{{Tag: pdu.TagMessagePayload, Value: make([]byte, 60_000)}}
+		c := make(chan result, 10)
+		for range cap(c) {
+			go func() {
+				r, err := s.Submit(t.Context(), big, nil)
+				c <- result{r, err}
+			}()
+			synctest.Wait()
+		}
+		// 600 kB wait for a peer that takes one chunk every 8 s: slow, but it
+		// reads, so a deadline of 10 s for the whole of it would be unfair.
+		b := make([]byte, writeChunk)
+		for range 3 {
+			time.Sleep(8 * time.Second)
+			if _, err := io.ReadFull(p.conn, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if n := s.Stats().InFlight; n != cap(c) {
+			t.Fatalf("%d in flight, want %d: the session has ended with %v", n, cap(c), s.Err())
+		}
+		_ = p.conn.Close()
+		for range cap(c) {
+			<-c
+		}
+	})
+}
+
+func TestBuffersOfABurstAreNotKept(t *testing.T) {
+	var o outbox
+	o.queued = make([]byte, keptBuffer+1)
+	o.written(o.take(), keptBuffer+1)
+	if o.spare != nil {
+		t.Fatalf("%d octets are kept, want none above %d", cap(o.spare), keptBuffer)
+	}
+	o.queued = make([]byte, keptBuffer)
+	o.written(o.take(), keptBuffer)
+	if cap(o.spare) != keptBuffer || !o.idle() {
+		t.Fatalf("%d octets are kept, want %d", cap(o.spare), keptBuffer)
+	}
 }
 
 func TestSequenceNumbersWrapAndSkipStragglers(t *testing.T) {
