@@ -43,6 +43,7 @@ type account struct {
 	store   *queue.Client
 	journal *queue.Journal
 	shares  throttleShare
+	joiner  joiner
 	strange strangeStatuses
 
 	work     context.Context //nolint:containedctx // the life of outcomes: it outlasts every call, and abandon ends it

@@ -66,7 +66,31 @@ func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, del
 	if receipt.IsReceipt(m.ESMClass, parts.ReceiptedID != nil, parts.State != nil) {
 		return a.publishReceipt(ctx, in, m, receipt.Parse(parts, receipt.Options{Received: in.ReceivedAt}), deliveries)
 	}
-	return 0, a.publishMO(ctx, in, m)
+	return a.joinMO(ctx, in, m, deliveries)
+}
+
+// joinMO publishes a message from a phone: alone, or once all its parts are here. Parts whose fellows do not come in
+// time go out one by one.
+func (a *account) joinMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, deliveries int) (time.Duration, error) {
+	octets := payloadOf(m)
+	key, part, ok := partOf(m, octets)
+	if !ok {
+		return 0, a.publishMO(ctx, in, m, [][]byte{octets})
+	}
+	now := time.Now()
+	switch verdict, parts := a.joiner.add(now, in.ReceivedAt, key, part, octets); verdict {
+	case joinWait:
+		return min(time.Second<<min(deliveries, 5), 30*time.Second), nil
+	case joinWhole:
+		if err := a.publishMO(ctx, in, m, parts); err != nil {
+			return 0, err
+		}
+		a.joiner.published(now, key)
+	case joinAlone:
+		return 0, a.publishMO(ctx, in, m, [][]byte{octets})
+	case joinKnown:
+	}
+	return 0, nil
 }
 
 func (a *account) publishReceipt(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, r receipt.Receipt, deliveries int) (time.Duration, error) {
@@ -111,20 +135,30 @@ func fits(dest uint16, m *pdu.DeliverSM) bool {
 	return dest == 0 || dest == queue.HashAddress(from) || dest == queue.HashAddress(to)
 }
 
-func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM) error {
-	octets := payloadOf(m)
+// publishMO gives users a message from a phone, made of the given parts. A part that goes out alone says how many are
+// missing.
+func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, parts [][]byte) error {
 	mo := queue.MO{
 		V: 1, Account: a.name, From: international(m.Source), To: international(m.Dest), DataCoding: m.DataCoding,
-		Segments: 1, ReceivedAt: in.ReceivedAt,
+		Segments: len(parts), ReceivedAt: in.ReceivedAt,
 	}
-	body := octets
+	if key, _, ok := partOf(m, parts[0]); ok {
+		mo.Missing = int(key.total) - len(parts)
+	}
 	udhi := m.ESMClass&pdu.ESMClassUDHI != 0
-	if udhi {
-		if udh, data, err := text.SplitHeader(octets); err == nil {
-			mo.UDH, body = hex.EncodeToString(udh), data
+	var body []byte
+	for _, octets := range parts {
+		if udhi {
+			if udh, data, err := text.SplitHeader(octets); err == nil {
+				if len(parts) == 1 {
+					mo.UDH = hex.EncodeToString(udh)
+				}
+				octets = data
+			}
 		}
+		body = append(body, octets...)
 	}
-	if s, err := text.Decode(m.DataCoding, octets, udhi, a.alphabet()); err == nil {
+	if s, err := text.DecodeParts(m.DataCoding, parts, udhi, a.alphabet()); err == nil {
 		mo.Text = s
 	} else {
 		mo.Data = body
