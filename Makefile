@@ -51,8 +51,8 @@ check: lint test ## All that a change must pass before it is committed.
 	$(GO) mod tidy -diff
 	$(GO) fix -diff ./...
 
-interop: peers bin/nats ## Run Sluice against a foreign SMSC and a foreign NATS client; needs Node.js and npm.
-	$(GO) test -tags interop -count=1 -v -timeout 10m ./gateway/interop/...
+interop: peers bin/nats ## Run Sluice and its SMPP against foreign peers.
+	$(GO) test -tags interop -count=1 -v -timeout 10m -p 1 ./smpp/interop ./gateway/interop
 
 cover: ## Write cover.out and print the coverage of each package.
 	$(GO) test -coverprofile=cover.out ./...
@@ -60,7 +60,9 @@ cover: ## Write cover.out and print the coverage of each package.
 schema: ## Write configs/sluice.schema.json anew from the types.
 	SLUICE_WRITE_SCHEMA=1 $(GO) test -count=1 -run TestSchemaIsCurrent ./gateway/config
 
-peers: $(PEER)/node_modules/.package-lock.json ## Install the foreign SMSC (npm smpp) for make interop.
+peers: ## Install the foreign peers with apt-get and npm.
+	.ci/peers
+	$(MAKE) -s $(PEER)/node_modules/.package-lock.json
 
 $(PEER)/node_modules/.package-lock.json: $(PEER)/package.json $(PEER)/package-lock.json
 	cd $(PEER) && npm ci --no-audit --no-fund
