@@ -53,8 +53,10 @@ type account struct {
 	lastAccepted atomic.Int64 // Unix time in ns
 
 	keepers []*keeper // one for each bind; fixed
-	mu      sync.Mutex
-	binds   map[window.BindID]*bind // live
+
+	mu         sync.Mutex
+	binds      map[window.BindID]*bind // live
+	escalation classify.Escalation
 }
 
 // intake is where an account takes its messages from: the number of callers blocked in Next is the credit.

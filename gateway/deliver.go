@@ -69,7 +69,7 @@ func (a *account) deliver(permit *window.Permit, b *bind, job queue.Job) {
 
 	verdict := a.classify(resp)
 	permit.Release(signalOf(verdict, resp))
-	a.heard(b, verdict, resp)
+	a.heard(d, verdict, resp)
 
 	d.settle(d.judge(time.Now()).answered(time.Now(), d.letter, answer{verdict, resp.Status, resp.MessageID}))
 }
@@ -162,8 +162,9 @@ func signalOf(v classify.Verdict, resp smpp.Response) window.Signal {
 	return s
 }
 
-// heard lets an answer have its effect on the account: a config status stops it, a bind-wide one renews the bind.
-func (a *account) heard(b *bind, v classify.Verdict, resp smpp.Response) {
+// heard lets an answer have its effect on the account: a config status stops it, and so does a run of refusals of the
+// shape of messages; a bind-wide status renews the bind.
+func (a *account) heard(d *delivery, v classify.Verdict, resp smpp.Response) {
 	a.metrics.submits.WithLabelValues(a.name, v.Class.String()).Inc()
 	a.shares.add(time.Now(), v.Class == classify.Throttle)
 	a.metrics.latency.WithLabelValues(a.name).Observe(resp.RTT.Seconds())
@@ -173,11 +174,22 @@ func (a *account) heard(b *bind, v classify.Verdict, resp smpp.Response) {
 	case v.Class == classify.Config:
 		a.misconfigured(v)
 	case v.Scope == classify.ScopeBind:
-		b.end(&recycleError{verdict: v})
+		d.bind.end(&recycleError{verdict: v})
+	}
+	if a.escalates(v, d.msg) {
+		a.misconfigured(v)
 	}
 	if v.Class == classify.Unknown {
 		a.strange.warn(time.Now(), a.log, resp.Status)
 	}
+}
+
+// escalates says that a run of refusals of the shape of messages now speaks against the route.
+func (a *account) escalates(v classify.Verdict, msg *queue.Message) (escalate bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.escalation, escalate = a.escalation.Observe(v, msg.From, msg.To, msg.Tenant)
+	return escalate
 }
 
 // judge completes the rules with what changes while a message is under way.

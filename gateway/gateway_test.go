@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"sluice/classify"
 	"sluice/gateway/admin"
 	"sluice/queue"
 	"sluice/smpp/pdu"
@@ -390,5 +391,21 @@ func TestMOIsPublishedJoined(t *testing.T) {
 	}
 	if mo := got["hello world"]; mo.Segments != 2 || mo.Missing != 0 {
 		t.Errorf("the long message arrived as %+v", mo)
+	}
+}
+
+// One message of a shape that the SMSC refuses fails alone; a run of them over many recipients stops the account.
+func TestRefusedShapesEscalateToTheAccount(t *testing.T) {
+	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Status: pdu.StatusInvDstTON}}})
+	r := startGateway(t, t.TempDir(), s, "window: {max: 1}", "")
+	r.publish(t, messages(20, "+1555")...)
+	r.awaitReadyz(t, http.StatusServiceUnavailable, "config")
+	if n := s.Stats().Submits; n != classify.EscalatePairs {
+		t.Errorf("%d submits before the account stopped, want %d", n, classify.EscalatePairs)
+	}
+	for _, e := range r.await(t, classify.EscalatePairs, isFinal) {
+		if e.Type != queue.EventFailed {
+			t.Errorf("%s: %s, want failed", e.ID, e.Type)
+		}
 	}
 }

@@ -3,7 +3,9 @@ package gateway
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -57,6 +59,13 @@ func receiptPatience() []time.Duration {
 // handleInbound publishes one stored deliver_sm or data_sm: a receipt as an event of its message, everything else as
 // a message from a phone.
 func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, deliveries int) (retryAfter time.Duration, err error) {
+	defer func() {
+		if r := recover(); r != nil { // it stays stored and comes back; the others go on
+			a.metrics.panics.WithLabelValues(a.name).Inc()
+			a.log.Error("panic while handling an inbound message", "stack", string(debug.Stack()))
+			err = errors.New("its handling panicked")
+		}
+	}()
 	m, err := parseInbound(in.PDU)
 	if err != nil { // it was readable when it was stored
 		a.log.Error("a stored inbound message cannot be read and is dropped from the work list", "error", err)
