@@ -419,7 +419,7 @@ func TestInstancesThatOutliveTheServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var again, clean int
-	for again+clean < n-taken { // those that the server remembers come after a minute
+	for again+clean < n-taken {
 		job, err := second.intake.Next(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -444,6 +444,6 @@ func TestInstancesThatOutliveTheServer(t *testing.T) {
 	if again == 0 {
 		t.Errorf("the server forgot none of %d: the test does not test", taken)
 	}
-	m.queueEmpty()
+	m.collect(second)
 	m.oneFinalEach(n)
 }

@@ -28,7 +28,8 @@ type Job interface {
 	Class() string
 	// Published is when the stream stored the message.
 	Published() time.Time
-	// Deliveries counts how often the queue has handed the message out.
+	// Deliveries numbers the times that the message was handed out, this one
+	// included. It may skip some: a server that crashed forgets deliveries.
 	Deliveries() int
 	// Message decodes the payload; the error is a [*MalformedError] or an
 	// [*UnknownFieldError].
