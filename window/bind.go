@@ -10,8 +10,9 @@ const (
 	blind       = 10     // window before the first answer
 	samples     = 32     // answers the mean round trip looks back on
 
-	// harmless is a round trip up to which the mean counts in any case, however small the smallest: on a fast network a busy machine alone
-	// stretches it many times, and a queue that short hurts nobody.
+	// harmless is the least round trip a window is made for. On a fast network a busy machine alone stretches round
+	// trips many times, and wakes us so late that more messages are due at once than would fit; a queue that short
+	// hurts nobody.
 	harmless = 20 * time.Millisecond
 )
 
@@ -41,12 +42,12 @@ func (c *Controller) whole(b *bind) float64 {
 	if b.rtt == 0 {
 		return blind
 	}
-	return math.Ceil(gain*c.share()*min(b.mean, b.credible()).Seconds()) + spare
+	return math.Ceil(gain*c.share()*max(harmless, min(b.mean, b.credible())).Seconds()) + spare
 }
 
 // credible is the largest mean round trip that is not taken for a queue of our own making.
 func (b *bind) credible() time.Duration {
-	return max(time.Duration(b.stretch*float64(b.rtt)), harmless)
+	return time.Duration(b.stretch * float64(b.rtt))
 }
 
 // size is the window as it stands: at least 1, and never above the operator's cap.

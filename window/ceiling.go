@@ -81,24 +81,39 @@ func (c *Controller) accept(now time.Time, t Ticket, s Signal) {
 		return
 	}
 	c.credit(t)
-	eased := s.Congestion < loaded
 	switch {
-	case c.mode == Probe && t.paced:
-		if eased {
-			c.climb(now)
-		}
-	case c.mode == Probe && t.capped: // the level is tried as soon as the operator's cap lets it
-		c.fresh = 0
 	case c.mode == Probe:
+		c.trial(now, t, s)
+	case t.paced:
+		c.ascend(now, s)
+	}
+}
+
+// trial looks at an accepted message of a probe: is the level being tried at all, and has it stood?
+func (c *Controller) trial(now time.Time, t Ticket, s Signal) {
+	switch {
+	case t.paced && s.Congestion < loaded:
+		c.climb(now)
+	case t.paced: // it is asked for no more than this
+	case t.capped: // the level is tried as soon as the operator's cap lets it
+		c.fresh = 0
+	default:
 		c.unused(now)
-	case t.paced && c.listensAgain() && c.heard >= recheck/c.floor:
+	}
+}
+
+// ascend begins what is due while a full pace is accepted.
+func (c *Controller) ascend(now time.Time, s Signal) {
+	switch {
+	case c.listensAgain() && c.heard >= recheck/c.floor:
 		c.evidence = evidence{}
 		c.compare(now, c.floor)
-	case t.paced && c.mayProbe(now) && eased:
-		c.probe(now, ReasonProbeUp, Decision{})
-	case t.paced && c.mayProbe(now):
+	case !c.mayProbe(now):
+	case s.Congestion >= loaded:
 		c.quiet = now.Add(dwell)
 		c.record(now, ReasonCongestion, Decision{Congestion: s.Congestion, Wait: dwell})
+	default:
+		c.probe(now, ReasonProbeUp, Decision{})
 	}
 }
 

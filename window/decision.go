@@ -1,8 +1,6 @@
 package window
 
-import (
-	"time"
-)
+import "time"
 
 // Reason is why something was decided; one word of a closed set, fit for a metric's label.
 type Reason string
@@ -61,7 +59,7 @@ type Decision struct {
 	MaxWindow  int
 }
 
-const kept = 256 // decisions remembered
+const ringSize = 256 // decisions remembered
 
 // ledger is a ring of the newest decisions.
 type ledger struct {
@@ -72,15 +70,15 @@ type ledger struct {
 func (l *ledger) add(d Decision) {
 	l.decided++
 	d.Seq = l.decided
-	if len(l.ring) < kept {
+	if len(l.ring) < ringSize {
 		l.ring = append(l.ring, d)
 		return
 	}
-	l.ring[(l.decided-1)%kept] = d
+	l.ring[(l.decided-1)%ringSize] = d
 }
 
 // newest needs at least one decision.
-func (l *ledger) newest() Decision { return l.ring[(l.decided-1)%kept] }
+func (l *ledger) newest() Decision { return l.ring[(l.decided-1)%ringSize] }
 
 // date gives a time to decisions made before there was a clock.
 func (l *ledger) date(now time.Time) {
@@ -92,10 +90,10 @@ func (l *ledger) date(now time.Time) {
 }
 
 // Decisions returns the newest decisions, at most 256, newest last.
-func (l *ledger) Decisions() []Decision {
-	out := make([]Decision, 0, len(l.ring))
-	for i := range l.ring {
-		out = append(out, l.ring[(l.decided+uint64(i))%uint64(len(l.ring))])
+func (c *Controller) Decisions() []Decision {
+	out := make([]Decision, 0, len(c.ring))
+	for i := range c.ring {
+		out = append(out, c.ring[(c.decided+uint64(i))%uint64(len(c.ring))])
 	}
 	return out
 }

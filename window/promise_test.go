@@ -34,24 +34,31 @@ func runMessages(sc scenario, n int, seed uint64) outcome {
 }
 
 // TestMovingCeiling is the demo: the ceiling falls to 40 %, then rises to three times that, some messages are wrong.
+// What is missed is missed while the rise is found: 500 messages at 40/s are to be accepted before the next fine
+// probe. A test for noise that comes between costs some seconds more.
 func TestMovingCeiling(t *testing.T) {
-	sc := scenario{rtt: ms(1), unordered: true, config: Config{NoiseMax: .06}, smsc: func(rnd *rand.Rand) limiter.Limiter {
+	sc := scenario{rtt: ms(1), unordered: true, smsc: func(rnd *rand.Rand) limiter.Limiter {
 		rate := limiter.Steps([]limiter.Step{{At: 0, Rate: 100}, {At: seconds(20), Rate: 40}, {At: seconds(40), Rate: 120}})
 		return limiter.All(limiter.Delay(5*time.Millisecond, 20*time.Millisecond, rnd),
 			limiter.Noise(limiter.TokenBucket(rate, 10, throttled), .02, rnd, invalidAddress))
 	}}
-	for _, n := range []int{5000, 6000, 7000, 8000, 9000, 12000} {
+	for _, tt := range []struct {
+		messages int
+		noiseMax float64
+		goodput  float64
+	}{
+		{7000, 0, .80}, {9000, 0, .85}, {12000, 0, .88},
+		{7000, .06, .76}, {9000, .06, .82}, {12000, .06, .85},
+	} {
+		sc.config.NoiseMax = tt.noiseMax
 		good, refused, most := 9.0, 0.0, time.Duration(0)
 		for seed := range uint64(20) {
-			o := runMessages(sc, n, seed)
+			o := runMessages(sc, tt.messages, seed)
 			good, refused, most = min(good, o.goodput), max(refused, o.refused), max(most, o.took)
-			if n == 9000 && seed < 3 {
-				t.Logf("seed %d: %+v", seed, o)
-			}
 		}
-		t.Logf("%d messages: worst of 20 seeds: goodput %.1f %%, refused %.2f %%, %.1f s", n, 100*good, 100*refused, most.Seconds())
-		if n >= 7000 && (good < .85 || refused > .02) {
-			t.Errorf("%d messages: want goodput >= 85 %%, refused <= 2 %%", n)
+		t.Logf("%d messages, noise.max %v: worst of 20 seeds: goodput %.1f %%, refused %.2f %%, %.1f s", tt.messages, tt.noiseMax, 100*good, 100*refused, most.Seconds())
+		if good < tt.goodput || refused > .02 {
+			t.Errorf("want goodput >= %v, refused <= 2 %%", tt.goodput)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (d Decision) noiseSentence() string {
 	all := d.Accepted + d.Refused
 	seen := fmt.Sprintf("%s of %s refused", count(d.Refused+d.SlowRefused), count(all+d.SlowAnswers))
 	if all > 0 && d.SlowAnswers > 0 {
-		seen += fmt.Sprintf(": %s at full pace, %s at %.0f %% less", share(d.Refused, all), share(d.SlowRefused, d.SlowAnswers), 100*d.Slower)
+		seen += fmt.Sprintf(": %s at full pace, %s at %.0f %% less", ratio(d.Refused, all), ratio(d.SlowRefused, d.SlowAnswers), 100*d.Slower)
 	}
 	if all+d.SlowAnswers == 0 {
 		seen = percent(d.Noise) + " is ignored"
@@ -90,14 +90,14 @@ func (d Decision) operatorSentence() string {
 	if d.Forgot {
 		return fmt.Sprintf("the learned ceiling of %s is forgotten", rate(d.Ceiling))
 	}
-	declared, cap := "no declared rate", "no window cap"
+	declared, most := "no declared rate", "no window cap"
 	if d.Declared > 0 {
 		declared = "declared rate " + rate(d.Declared)
 	}
 	if d.MaxWindow > 0 {
-		cap = "window cap " + count(d.MaxWindow)
+		most = "window cap " + count(d.MaxWindow)
 	}
-	return fmt.Sprintf("%s, %s; %s", declared, cap, d.ceiling())
+	return fmt.Sprintf("%s, %s; %s", declared, most, d.ceiling())
 }
 
 func (d Decision) ceiling() string {
@@ -143,7 +143,7 @@ func count(n int) string {
 	return s
 }
 
-func share(n, of int) string { return percent(float64(n) / float64(of)) }
+func ratio(n, of int) string { return percent(float64(n) / float64(of)) }
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
 

@@ -64,17 +64,17 @@ func TestModeNames(t *testing.T) {
 
 func TestDecisionsKeepsTheNewest(t *testing.T) {
 	c := NewController(Config{})
-	for range 3 * kept {
+	for range 3 * ringSize {
 		c.Configure(virtualStart(), Config{})
 	}
 	ds := c.Decisions()
 	for i, d := range ds {
-		if want := uint64(3*kept + 1 - kept + 1 + i); d.Seq != want {
+		if want := uint64(3*ringSize + 1 - ringSize + 1 + i); d.Seq != want {
 			t.Fatalf("decision %d has number %d, want %d", i, d.Seq, want)
 		}
 	}
-	if len(ds) != kept {
-		t.Errorf("%d decisions, want %d", len(ds), kept)
+	if len(ds) != ringSize {
+		t.Errorf("%d decisions, want %d", len(ds), ringSize)
 	}
 }
 
