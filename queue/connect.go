@@ -14,6 +14,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// dialMost bounds one attempt to reach a server.
+const dialMost = 5 * time.Second
+
 // ConnectConfig says how to reach NATS.
 type ConnectConfig struct {
 	// URL is one address or several, separated by commas.
@@ -47,8 +50,9 @@ type Client struct {
 	receipts  *receiptCache
 }
 
-// Connect opens the connection and waits until it stands or ctx ends. Once it
-// stands it is kept for ever: a lost server is redialled without limit.
+// Connect opens the connection, trying each address once, or fails. Once the
+// connection stands it is kept for ever: a lost server is redialled without
+// limit.
 func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 	n, err := newNames(cfg.Prefix)
 	if err != nil {
@@ -103,7 +107,8 @@ func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option,
 		if left <= 0 {
 			return nil, fmt.Errorf("connecting to NATS: %w", context.DeadlineExceeded)
 		}
-		options = append(options, nats.Timeout(left))
+		// The same time is given to each dial after a lost connection.
+		options = append(options, nats.Timeout(min(left, dialMost)))
 	}
 	if cfg.CredentialsFile != "" {
 		options = append(options, nats.UserCredentials(cfg.CredentialsFile))

@@ -25,13 +25,14 @@ type Envelope struct {
 
 // Event completes the event of an outcome with what follows from the delivery.
 func (v *Envelope) Event(o Outcome, now time.Time) Event {
+	o.Carry(v.State)
 	e := o.Event
 	e.Seq, e.ID, e.Delivery = v.Seq, v.ID, v.Delivery
 	e.EventID = eventID(v.Seq, v.Delivery, e.Type)
 	e.Route, e.Class = v.Route, v.Class
 	e.Attempt = cmp.Or(e.Attempt, o.State.Attempts)
 	e.Throttles = cmp.Or(e.Throttles, o.State.Throttles)
-	e.PossibleDuplicate = e.PossibleDuplicate || o.State.PossibleDuplicate || v.State.PossibleDuplicate
+	e.PossibleDuplicate = e.PossibleDuplicate || o.State.PossibleDuplicate
 	e.QueueAgeMillis = now.Sub(v.Published).Milliseconds()
 	if !o.Final {
 		state := o.State
@@ -51,6 +52,12 @@ func (v *Envelope) Event(o Outcome, now time.Time) Event {
 	e.ReplayOf, _ = strconv.ParseUint(v.Header(HeaderReplayOf), 10, 64) // 0 when it is no replay
 	e.complete(now)
 	return e
+}
+
+// Carry keeps a doubt for good: what may have been accepted before may be a
+// duplicate from then on, whatever the later answers are.
+func (o *Outcome) Carry(before State) {
+	o.State.PossibleDuplicate = o.State.PossibleDuplicate || before.InDoubt()
 }
 
 // After is what an outcome becomes when another was the message's final: still

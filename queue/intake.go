@@ -387,7 +387,11 @@ func (i *Intake) releaseSpares(ctx context.Context, chosen func(spare) bool) err
 	i.mu.Unlock()
 	var errs []error
 	for _, d := range released {
-		errs = append(errs, d.Release(ctx))
+		if err := d.Release(ctx); err != nil {
+			errs = append(errs, err)
+			i.offer(d) // it is still ours
+			continue
+		}
 		i.metrics.released()
 	}
 	return errors.Join(errs...)

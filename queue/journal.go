@@ -270,7 +270,13 @@ type storeOptions struct {
 	doubt bool
 	// published is when the stream stored the message; the event is younger.
 	published time.Time
+	// ours reports whether the message is still this holder's alone; nil is yes.
+	ours func() bool
 }
+
+// errNotOurs reports that an event was not stored because meanwhile another may
+// hold the message.
+var errNotOurs = errors.New("another may hold the message by now")
 
 // store appends an event until the server has it or ctx ends. Before it appends
 // again what may have been stored, it looks.
@@ -285,6 +291,9 @@ func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
 	}
 	for {
 		err := j.health.await(ctx, j.stop)
+		if err == nil && o.ours != nil && !o.ours() {
+			return errNotOurs
+		}
 		if err == nil {
 			err = j.storeOnce(ctx, e, w, o)
 		}

@@ -27,6 +27,9 @@ func newNames(prefix string) (*names, error) {
 	if err := CheckName("prefix", prefix); err != nil {
 		return nil, err
 	}
+	if prefix != strings.ToLower(prefix) { // streams are named in upper case
+		return nil, fmt.Errorf("prefix %q: want lower case", prefix)
+	}
 	stream := strings.ToUpper(prefix) + "_"
 	// Keys in the buckets are stream sequences: two gateways with different
 	// prefixes must not share a bucket.

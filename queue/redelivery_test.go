@@ -59,7 +59,7 @@ func TestCrash(t *testing.T) {
 		"after the journal, throttled": {
 			outcome: throttle,
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
-				return d.append(ctx, d.complete(o, time.Now()), "")
+				return d.append(ctx, d.complete(o, time.Now()), storeOptions{})
 			},
 			want:   State{Throttles: 1, Streak: 1, LastStatus: status},
 			events: []EventType{EventThrottled},
@@ -68,7 +68,7 @@ func TestCrash(t *testing.T) {
 			outcome: throttle,
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
 				return errors.Join(
-					d.append(ctx, d.complete(o, time.Now()), ""),
+					d.append(ctx, d.complete(o, time.Now()), storeOptions{}),
 					d.intake.journal.storeRecord(ctx, d.record(o.State, 1, "throttled"), 0))
 			},
 			want:   State{Throttles: 1, Streak: 1, LastStatus: status},
@@ -77,7 +77,7 @@ func TestCrash(t *testing.T) {
 		"after the journal, submitted": {
 			outcome: func(*delivery) Outcome { return submitted("AB12") },
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
-				return d.append(ctx, d.complete(o, time.Now()), "")
+				return d.append(ctx, d.complete(o, time.Now()), storeOptions{})
 			},
 			final:  true,
 			events: []EventType{EventSubmitted},
@@ -94,7 +94,7 @@ func TestCrash(t *testing.T) {
 		"before the Ack": {
 			outcome: func(*delivery) Outcome { return submitted("AB12") },
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
-				return errors.Join(d.append(ctx, d.complete(o, time.Now()), ""), d.index(ctx, o.Receipts))
+				return errors.Join(d.append(ctx, d.complete(o, time.Now()), storeOptions{}), d.index(ctx, o.Receipts))
 			},
 			final:  true,
 			events: []EventType{EventSubmitted},
@@ -188,7 +188,7 @@ func TestEarlyRedeliveryWaitsForTheRest(t *testing.T) {
 	// The record says one second; the message comes back at once.
 	o.State.NextAttemptAt = o.NextAttemptAt
 	if err := errors.Join(
-		d.append(t.Context(), d.complete(o, time.Now()), ""),
+		d.append(t.Context(), d.complete(o, time.Now()), storeOptions{}),
 		h.journal.storeRecord(t.Context(), d.record(o.State, 1, "throttled"), 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -253,6 +253,24 @@ func TestTwoHoldersMakeOneFinal(t *testing.T) {
 			t.Errorf("receipt index of %s: %+v %v %v", id, ref, ok, err)
 		}
 	}
+}
+
+// TestAFinalThatOutlivesTheAckWait has a settle begin in time and the journal
+// away until somebody else has settled the message.
+func TestAFinalThatOutlivesTheAckWait(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{ackWait: shortWait})
+	seq := b.publish(testLane, "m")[0]
+	first, second := b.holder(), b.holder()
+	slow := first.hold()
+	first.freeze()
+	b.settle(second.hold(), submitted("second"))
+	const doubtfulWhenItBegan = false
+	won, err := slow.settleFinal(t.Context(), slow.complete(submitted("first"), time.Now()), nil, doubtfulWhenItBegan)
+	if err != nil || won {
+		t.Errorf("won %v, %v; want lost", won, err)
+	}
+	b.wantTypes(seq, EventSubmitted, EventDuplicateAccepted)
 }
 
 func TestAStaleThrottleDoesNotDisturbTheHolder(t *testing.T) {
@@ -372,7 +390,7 @@ func TestLateResponseStopsTheRetry(t *testing.T) {
 				t.Fatal(err)
 			}
 			if also {
-				if err := d.append(t.Context(), e, onceFinal(seq)); err != nil {
+				if err := d.append(t.Context(), e, storeOptions{once: onceFinal(seq)}); err != nil {
 					t.Fatal(err)
 				}
 			}

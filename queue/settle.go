@@ -23,6 +23,7 @@ const (
 // settle writes an outcome down, each step confirmed before the next, and ends
 // with the acknowledgement.
 func (d *delivery) settle(ctx context.Context, o Outcome) error {
+	o.Carry(d.State())
 	e := d.complete(o, time.Now())
 	if o.DeferredReason != "" {
 		err := d.intake.journal.persist(ctx, "the deferred copy", func(ctx context.Context) error {
@@ -36,7 +37,7 @@ func (d *delivery) settle(ctx context.Context, o Outcome) error {
 		_, err := d.settleFinal(ctx, e, o.Receipts, d.doubtful(time.Now()))
 		return err
 	}
-	if err := d.append(ctx, e, ""); err != nil {
+	if err := d.append(ctx, e, storeOptions{}); err != nil {
 		return err
 	}
 	if err := d.index(ctx, o.Receipts); err != nil {
@@ -74,12 +75,12 @@ func (d *delivery) complete(o Outcome, now time.Time) *Event {
 
 // append stores an event of the delivery. After a failure the next try looks
 // first whether it was stored.
-func (d *delivery) append(ctx context.Context, e *Event, once string) error {
+func (d *delivery) append(ctx context.Context, e *Event, o storeOptions) error {
 	d.mu.Lock()
-	doubt := d.doubt
+	o.doubt, o.published = d.doubt, d.published
 	d.doubt = true
 	d.mu.Unlock()
-	err := d.intake.journal.store(ctx, e, storeOptions{once: once, doubt: doubt, published: d.published})
+	err := d.intake.journal.store(ctx, e, o)
 	if err == nil {
 		d.mu.Lock()
 		d.doubt = false
@@ -89,28 +90,17 @@ func (d *delivery) append(ctx context.Context, e *Event, once string) error {
 }
 
 // settleFinal makes the event the message's final, unless another came first,
-// and takes the message out of the queue. On a doubtful path a key that can be
-// created once decides who is first.
-func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []ReceiptKey, doubtful bool) (bool, error) {
-	j := d.intake.journal
-	won, once := true, ""
-	if doubtful {
-		winner, err := j.claimFinal(ctx, e)
-		if err != nil {
-			return false, err
-		}
-		once = onceFinal(d.seq)
-		if winner != nil {
-			// Whoever made it may have died before it was stored.
-			if err := j.store(ctx, winner, storeOptions{once: once, doubt: true, published: d.published}); err != nil {
-				return false, err
-			}
-			late := e.After(*winner)
-			once, e = "", &late
-		}
-		won = winner == nil
+// and takes the message out of the queue.
+func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []ReceiptKey, doubtful bool) (won bool, err error) {
+	if !doubtful {
+		err = d.append(ctx, e, storeOptions{ours: func() bool { return !d.doubtful(time.Now()) }})
+		won = true
+		doubtful = errors.Is(err, errNotOurs) // NATS was away for longer than the AckWait
 	}
-	if err := d.append(ctx, e, once); err != nil {
+	if doubtful {
+		won, err = d.contend(ctx, e)
+	}
+	if err != nil {
 		return false, err
 	}
 	if err := d.index(ctx, receipts); err != nil {
@@ -118,6 +108,25 @@ func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []Receipt
 	}
 	d.acknowledge(doubtful)
 	return won, nil
+}
+
+// contend stores a final where another holder may store one as well: a key that
+// can be created once decides who is first.
+func (d *delivery) contend(ctx context.Context, e *Event) (won bool, err error) {
+	j, once := d.intake.journal, onceFinal(d.seq)
+	winner, err := j.claimFinal(ctx, e)
+	if err != nil {
+		return false, err
+	}
+	if winner == nil {
+		return true, d.append(ctx, e, storeOptions{once: once})
+	}
+	// Whoever made it may have died before it was stored.
+	if err := j.store(ctx, winner, storeOptions{once: once, doubt: true, published: d.published}); err != nil {
+		return false, err
+	}
+	late := e.After(*winner)
+	return false, d.append(ctx, &late, storeOptions{})
 }
 
 // acknowledge takes the message out of the queue. A record goes first: should
@@ -163,8 +172,8 @@ func (d *delivery) receiptRef(key ReceiptKey) ReceiptRef {
 // when next is zero.
 func (d *delivery) wait(ctx context.Context, s State, next time.Time, reason string) error {
 	j := d.intake.journal
-	if before := d.State(); before.InDoubt() {
-		// A late response may have settled it meanwhile.
+	if before := d.State(); before.InDoubt() || d.overdue(time.Now()) {
+		// A late response may have settled it meanwhile, or another holder.
 		final, err := j.finalOf(ctx, d.seq)
 		if err != nil {
 			return err

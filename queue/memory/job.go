@@ -128,6 +128,7 @@ func (j *job) event(o queue.Outcome) queue.Event {
 }
 
 func (j *job) settle(o queue.Outcome) {
+	o.Carry(j.state)
 	s, m, e := j.source, j.message, j.event(o)
 	if o.DeferredReason != "" {
 		s.deferred = append(s.deferred, Deferred{o.DeferredReason, m.payload, e})
