@@ -49,7 +49,8 @@ func TestResetEvery500SubmitsLosesNothing(t *testing.T) {
 	const n = 2000
 	smsc, addr := fakeSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(5*time.Millisecond, 20*time.Millisecond),
-		Limits:  []testserver.Limit{{Kind: testserver.TokenBucket, Burst: 10, Rate: testserver.PerSecond(300)}},
+		Limits: []testserver.Limit{{Kind: testserver.TokenBucket, Burst: 5, Rate: testserver.Steps(
+			step(0, 400), step(4*time.Second, 100), step(6*time.Second, 400))}},
 		Faults: []testserver.Fault{{
 			Kind: testserver.FaultDisconnect, How: testserver.RST, When: testserver.Before, Match: testserver.Match{Every: 500},
 		}},
