@@ -73,8 +73,8 @@ type stream struct {
 	clientEnd, serverEnd   bool // FIN was seen, or RST
 }
 
-// stop waits until the file has all that passed the taps, and ends the capture.
-// Of TLS it waits for the ends of the connections.
+// stop waits until the file has the ends of all connections and what passed the
+// taps, and ends the capture. The octets of TLS are not those of the taps.
 func (c *capture) stop(t *testing.T, taps []*tap) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -105,10 +105,10 @@ func (c *capture) missing(t *testing.T, taps []*tap) string {
 		if s == nil {
 			return fmt.Sprintf("nothing from port %d", tap.client)
 		}
+		if !s.clientEnd || !s.serverEnd {
+			return fmt.Sprintf("the connection from port %d has not ended", tap.client)
+		}
 		if c.keys != "" {
-			if !s.clientEnd || !s.serverEnd {
-				return fmt.Sprintf("the connection from port %d has not ended", tap.client)
-			}
 			continue
 		}
 		read, written := tap.octets()

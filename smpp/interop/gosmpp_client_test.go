@@ -216,10 +216,9 @@ func readAnswering(t *testing.T, conn gosmpp.Conn, command string) record {
 			t.Fatalf("waiting for %s: %v", command, err)
 		}
 		var reply foreign.Body
-		switch p.Header().ID {
-		case foreign.EnquireLinkID:
+		if p.Header().ID == foreign.EnquireLinkID {
 			reply = foreign.NewEnquireLinkResp()
-		case foreign.UnbindID:
+		} else if p.Header().ID == foreign.UnbindID {
 			reply = foreign.NewUnbindResp()
 		}
 		if reply != nil {

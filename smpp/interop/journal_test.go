@@ -59,7 +59,7 @@ func (j *journal) take(t *testing.T, command string) record {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
-		r, found, ended, news := j.find(command)
+		r, found, news, ended := j.find(command)
 		if found {
 			return r
 		}
@@ -74,7 +74,7 @@ func (j *journal) take(t *testing.T, command string) record {
 	}
 }
 
-func (j *journal) find(command string) (record, bool, error, <-chan struct{}) {
+func (j *journal) find(command string) (r record, found bool, news <-chan struct{}, ended error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i, r := range j.records {
@@ -83,7 +83,7 @@ func (j *journal) find(command string) (record, bool, error, <-chan struct{}) {
 			return r, true, nil, nil
 		}
 	}
-	return record{}, false, j.ended, j.news
+	return record{}, false, j.news, j.ended
 }
 
 // rest names what was not taken.
