@@ -104,13 +104,15 @@ func benchmarkSet() []row {
 			}})
 		}
 		for _, rate := range []float64{100, 1000} {
-			raise, good := 30*time.Second, .84
-			if rtt == 200 {
-				raise, good = 45*time.Second, .74
-			}
-			add("B10", fmt.Sprintf("steps %v%s", rate, at), row{good: good, refused: .009, drop: 6 * time.Second, raise: raise, sc: scenario{
+			step := row{good: .84, refused: .009, drop: 6 * time.Second, raise: 30 * time.Second, sc: scenario{
 				smsc: bucketAlong(steps(rate), rate/10), rtt: ms(rtt), length: 360 * time.Second, warm: 60 * time.Second,
-			}})
+			}}
+			add("B10", fmt.Sprintf("steps %v%s", rate, at), step)
+			if rate == 100 {
+				step.sc.config.NoiseMax = .06
+				step.raise = 45 * time.Second
+				add("B10", fmt.Sprintf("steps %v%s, noise.max 6 %%", rate, at), step)
+			}
 			add("B19", fmt.Sprintf("1 %% lost, bucket %v%s", rate, at), row{good: .97, refused: .005, sc: scenario{
 				smsc: bucket(rate, rate/10), rtt: ms(rtt), lost: .01,
 			}})
