@@ -6,7 +6,6 @@
 // SMSC. Every conversation is captured; the octets are held against what our
 // codec makes of them and against tshark.
 //
-// `make interop` installs npm smpp; Debian's tshark, libnet-smpp-perl and kannel
-// must be there, and the right to capture on lo. A peer that is missing fails
-// the tests.
+// `make peers` installs the peers, tshark among them; the right to capture on lo
+// must be there. What is missing fails the tests.
 package interop

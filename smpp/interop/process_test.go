@@ -50,7 +50,7 @@ func netSMPP(t *testing.T, args ...string) *program {
 	t.Helper()
 	perl := need(t, "perl", "perl")
 	if out, err := exec.CommandContext(t.Context(), perl, "-MNet::SMPP", "-e1").CombinedOutput(); err != nil {
-		t.Fatalf("Net::SMPP is not installed: apt-get install libnet-smpp-perl: %v: %s", err, out)
+		t.Fatalf("Net::SMPP is not installed: run make peers, or apt-get install libnet-smpp-perl: %v: %s", err, out)
 	}
 	return start(t, exec.CommandContext(t.Context(), perl, append([]string{"testdata/peer.pl"}, args...)...))
 }
@@ -60,7 +60,7 @@ func need(t *testing.T, name, debian string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Fatalf("%s is not installed: apt-get install %s", name, debian)
+		t.Fatalf("%s is not installed: run make peers, or apt-get install %s", name, debian)
 	}
 	return path
 }
