@@ -56,7 +56,7 @@ func (c *kannelClient) submitted(t *testing.T, n int, m message) {
 		m.RegisteredDelivery |= pdu.RegisteredInterim
 	}
 	_, got := c.smsc.submitted(t, n)
-	if until, ok := pdu.ParseTime([]byte(got.ValidityPeriod)); !ok || until.Relative || until.Seconds < time.Now().Unix() {
+	if end, ok := pdu.ParseTime([]byte(got.ValidityPeriod)); !ok || end.Relative || end.Seconds < time.Now().Unix() {
 		t.Errorf("submit %d is valid until %q", n, got.ValidityPeriod)
 	}
 	m.ValidityPeriod = got.ValidityPeriod
