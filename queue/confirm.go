@@ -126,9 +126,8 @@ func (c *confirmations) wait(ctx context.Context, s *slot) error {
 	if errors.Is(err, errUnconfirmed) {
 		c.rename(s)
 	}
-	select {
-	case <-s.answer: // a second answer came meanwhile
-	default:
+	for len(s.answer) > 0 { // a second answer came meanwhile
+		_ = <-s.answer
 	}
 	c.mu.Unlock()
 	c.free <- s
@@ -165,18 +164,15 @@ func (c *confirmations) fail(s *slot, err error) {
 	c.resolve(s, err)
 }
 
-// abandon ends every write sent before the given time as unconfirmed, and
-// reports how many there were.
-func (c *confirmations) abandon(before time.Time) (abandoned int) {
+// abandon ends every write sent before the given time as unconfirmed.
+func (c *confirmations) abandon(before time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.slots {
 		if s.waiting && !s.sent.IsZero() && s.sent.Before(before) {
 			c.resolve(s, errUnconfirmed)
-			abandoned++
 		}
 	}
-	return abandoned
 }
 
 // drain waits until nobody waits for an answer, and abandons who still does when

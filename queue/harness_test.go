@@ -36,7 +36,6 @@ type bench struct {
 type benchConfig struct {
 	lanes   []Lane
 	ackWait time.Duration
-	fill    func(*Client) // before the consumers exist
 }
 
 func newBench(t *testing.T, cfg benchConfig) *bench {
@@ -126,9 +125,6 @@ func (b *bench) intakeOn(c *Client, j *Journal, cfg IntakeConfig) *Intake {
 	})
 	return i
 }
-
-// die ends everything of a client without a word, as kill -9 does.
-func die(c *Client) { c.nc.Close() }
 
 func (b *bench) publish(l Lane, ids ...string) (seqs []uint64) {
 	b.t.Helper()

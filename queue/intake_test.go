@@ -93,10 +93,10 @@ func TestIdleCallersGetTheFirstMessage(t *testing.T) {
 		}()
 	}
 	b.waiting(i, 3)
-	for n := len(testLanes) - 1; n >= 0; n-- {
-		b.publish(testLanes[n], "first-"+testLanes[n].Class)
-		if job := <-jobs; job.Class() != testLanes[n].Class {
-			t.Errorf("got a message of %s, want %s", job.Class(), testLanes[n].Class)
+	for _, l := range slices.Backward(testLanes) {
+		b.publish(l, "first-"+l.Class)
+		if job := <-jobs; job.Class() != l.Class {
+			t.Errorf("got a message of %s, want %s", job.Class(), l.Class)
 		}
 	}
 }
@@ -231,8 +231,8 @@ func TestSparesComeInTheOrderOfTheLanes(t *testing.T) {
 	for range 3 {
 		<-result
 	}
-	for n := len(testLanes) - 1; n >= 0; n-- {
-		b.publish(testLanes[n], testLanes[n].Class)
+	for _, l := range slices.Backward(testLanes) {
+		b.publish(l, l.Class)
 	}
 	b.eventually(func() error {
 		i.mu.Lock()

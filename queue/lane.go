@@ -194,10 +194,10 @@ func (l *lane) status(m *nats.Msg, epoch int, now time.Time) {
 		return
 	}
 	l.heard = now
-	switch {
-	case code == "100": // idle heartbeat
+	switch code {
+	case "100": // idle heartbeat
 		return
-	case code == "404", code == "408": // the time is over and the lane empty
+	case "404", "408": // the time is over and the lane empty
 		l.credit.returned(token, unsent)
 		l.pending, l.refused = 0, 0
 	default:

@@ -27,14 +27,12 @@ func TestDecodeTheContractsExample(t *testing.T) {
 	}
 }
 
-func octet(n uint8) *uint8 { return &n }
-
 func fullMessage() *Message {
 	return &Message{
-		ID: "id-1", From: "12345", To: "+15550100", FromTON: octet(3), FromNPI: octet(0), ToTON: octet(1), ToNPI: octet(1),
-		Text: "caf\u00e9 \"quoted\" \\ \n\u20ac \U0001F4E6", DataCoding: octet(0x10), Encoding: EncodingUCS2,
+		ID: "id-1", From: "12345", To: "+15550100", FromTON: new(uint8(3)), FromNPI: new(uint8(0)), ToTON: new(uint8(1)), ToNPI: new(uint8(1)),
+		Text: "caf\u00e9 \"quoted\" \\ \n\u20ac \U0001F4E6", DataCoding: new(uint8(0x10)), Encoding: EncodingUCS2,
 		UDH: []byte{4, 0, 3, 1, 2}, Receipt: true, ExpiresAt: time.Date(2026, 11, 30, 8, 15, 0, 5, time.UTC), IfUnknown: UnknownHold,
-		ServiceType: "CMT", ProtocolID: octet(0x40), PriorityFlag: octet(0), ReplaceIfPresent: true,
+		ServiceType: "CMT", ProtocolID: new(uint8(0x40)), PriorityFlag: new(uint8(0)), ReplaceIfPresent: true,
 		TLVs: []TLV{{"0x1401", []byte{0, 255}}, {"user_response_code", []byte{7}}, {"5121", []byte{}}}, Tenant: "t_1",
 		Meta: map[string]string{"order": "8812", "uml\u00e4ut": "\u2603"},
 	}
@@ -43,7 +41,7 @@ func fullMessage() *Message {
 func TestEncodeAndDecodeAgree(t *testing.T) {
 	for _, m := range []*Message{
 		fullMessage(),
-		{To: "4412345678901", Data: []byte{1, 2, 3}, DataCoding: octet(4)},
+		{To: "4412345678901", Data: []byte{1, 2, 3}, DataCoding: new(uint8(4))},
 		{To: "1", Data: []byte{0xFF}, Encoding: EncodingBinary, ExpiresIn: 36*time.Hour + time.Millisecond},
 	} {
 		b, err := json.Marshal(m)
@@ -190,7 +188,7 @@ func TestInferAddress(t *testing.T) {
 			t.Errorf("source %q: %+v, want %+v", in, got, want)
 		}
 	}
-	m := Message{To: "+15550100", ToTON: octet(2), ToNPI: octet(8)}
+	m := Message{To: "+15550100", ToTON: new(uint8(2)), ToNPI: new(uint8(8))}
 	if got := m.Dest(); got != (Address{"15550100", 2, 8}) {
 		t.Errorf("overridden: %+v", got)
 	}

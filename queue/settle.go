@@ -184,27 +184,34 @@ func (d *delivery) wait(ctx context.Context, s State, next time.Time, reason str
 		}
 	}
 	s.NextAttemptAt = next
-	reply, count := d.current()
-	for {
-		err := j.persist(ctx, "the record", func(ctx context.Context) error {
-			return j.storeRecord(ctx, d.record(s, count, reason), d.revision)
-		})
-		if errors.Is(err, errSuperseded) {
-			return nil // the message is with a later holder
-		}
-		if err != nil {
-			return err
-		}
-		recorded := count
-		if reply, count = d.current(); count == recorded {
-			break
-		}
+	err := d.storeRecord(ctx, s, reason)
+	if errors.Is(err, errSuperseded) {
+		return nil // the message is with a later holder
+	}
+	if err != nil {
+		return err
 	}
 	d.intake.forget(d) // what is delivered from now on is not for this holder
 	if now := time.Now(); !d.overdue(now) {
+		reply, _ := d.current()
 		j.put(nak(reply, next.Sub(now)))
 	}
 	return nil
+}
+
+// storeRecord writes the record under the number of the newest delivery, again
+// if one was adopted meanwhile.
+func (d *delivery) storeRecord(ctx context.Context, s State, reason string) error {
+	j := d.intake.journal
+	for {
+		_, count := d.current()
+		err := j.persist(ctx, "the record", func(ctx context.Context) error {
+			return j.storeRecord(ctx, d.record(s, count, reason), d.revision)
+		})
+		if _, now := d.current(); err != nil || now == count {
+			return err
+		}
+	}
 }
 
 // record is what the next delivery will be explained by.
