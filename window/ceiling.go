@@ -18,6 +18,10 @@ const (
 	bold     = 0.25  // from here on one refusal does not end a probe: it could be noise
 	steepest = 1     // largest step: twice the rate
 
+	// tolerated is the share of messages that may come too late for their slots while a level is tried: a busy machine
+	// delays some, an empty queue most.
+	tolerated = 0.125
+
 	budget   = 0.002           // share of refusals that fine probes may cost, unless configured
 	moved    = 2 * time.Second // worth of traffic accepted above the ceiling that no bucket explains
 	dwell    = time.Second     // a level lasts as long, and the peace after a cut: a limiter may count by the second
@@ -36,6 +40,7 @@ type evidence struct {
 // search is the state of the probes.
 type search struct {
 	fresh, turned float64   // accepted, refused since the newest decision
+	strays        float64   // accepted of these that the pace had not held back
 	since         time.Time // first accepted since then
 
 	step         float64 // first level of the next probe: how unsure we are of the ceiling
@@ -97,8 +102,12 @@ func (c *Controller) trial(now time.Time, t Ticket, s Signal) {
 	case t.paced: // it is asked for no more than this
 	case t.capped: // the level is tried as soon as the operator's cap lets it
 		c.fresh = 0
-	default:
+	case t.held:
 		c.unused(now)
+	default:
+		if c.strays++; c.strays > 1+tolerated*c.fresh {
+			c.unused(now)
+		}
 	}
 }
 

@@ -215,6 +215,26 @@ func (c *Controller) Next(_ time.Time, id BindID) (ok bool, at time.Time) {
 	}
 }
 
+// places is how many permits may be reserved on the bind and not started: a window's worth, whatever is in flight, so
+// that the next messages are at hand when there is room for them; in a hold one.
+func (c *Controller) places(b *bind) int {
+	if c.mode == Hold {
+		return 1
+	}
+	return c.size(b)
+}
+
+// accountPlaces is the same for all binds together, their windows aside.
+func (c *Controller) accountPlaces() int {
+	switch {
+	case c.mode == Hold:
+		return 1
+	case c.cfg.MaxWindow > 0:
+		return c.cfg.MaxWindow
+	}
+	return math.MaxInt
+}
+
 // room is how many more messages the bind may start before another result, whatever the pace.
 func (c *Controller) room(b *bind) int {
 	n := c.size(b) - b.ahead()

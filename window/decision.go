@@ -100,7 +100,7 @@ func (c *Controller) Decisions() []Decision {
 
 // decide changes the mode: answers to what was sent before count no more.
 func (c *Controller) decide(now time.Time, m Mode, why Reason, d Decision) {
-	c.mode, c.epoch, c.fresh, c.turned = m, c.issued, 0, 0
+	c.mode, c.epoch, c.fresh, c.turned, c.strays = m, c.issued, 0, 0, 0
 	c.record(now, why, d)
 }
 

@@ -25,8 +25,8 @@ const overslept = 20 * time.Millisecond
 // Gate lets the messages of one account go at the controller's pace and within its windows. It is safe for concurrent
 // use, and is the one place where the controller meets a clock.
 //
-// A message takes two steps. Acquire reserves a place in the window of some bind; places are all that is handed out
-// in advance, so a caller can reserve first and fetch a message then. Start, just before the write, waits for the
+// A message takes two steps. Acquire reserves a place: as many as a window holds are handed out in advance, so a caller
+// can reserve first and fetch a message then, and has the next ones at hand when answers make room. Start, just before the write, waits for the
 // pace: permits parked while there is nothing to send are no credit for a burst.
 type Gate struct {
 	mu         sync.Mutex
@@ -181,12 +181,12 @@ func (g *Gate) admit() {
 
 // place finds the next bind with a free place.
 func (g *Gate) place() *gateBind {
-	if g.reserved >= g.controller.accountRoom() {
+	if g.reserved >= g.controller.accountPlaces() {
 		return nil
 	}
 	for i := range g.binds {
 		n := (g.nextPlace + i) % len(g.binds)
-		if b := g.binds[n]; b.reserved < g.controller.room(g.controller.bind(b.id)) {
+		if b := g.binds[n]; b.reserved < g.controller.places(g.controller.bind(b.id)) {
 			g.nextPlace = n + 1
 			return b
 		}

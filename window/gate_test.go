@@ -99,25 +99,36 @@ func TestParkedPermitsAreNoCreditForABurst(t *testing.T) {
 	})
 }
 
-func TestWindowStopsAcquireUntilAnAnswer(t *testing.T) {
+// A window's worth is in flight and another is reserved; beyond, both Start and Acquire wait.
+func TestWindowStopsStartUntilAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := gateAt(t, Config{Declared: 1000})
-		var out []*Permit
+		var out, parked []*Permit
 		for range blind {
 			p := acquire(t, g)
 			start(t, p)
 			out = append(out, p)
 		}
+		for range blind {
+			parked = append(parked, acquire(t, g))
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if _, err := g.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("Acquire beyond the window: %v", err)
+		if err := parked[0].Start(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Start beyond the window: %v", err)
 		}
-		got := make(chan *Permit)
-		go func() { got <- acquire(t, g) }()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := g.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Acquire of more than a window: %v", err)
+		}
+		started := make(chan error)
+		go func() { started <- parked[0].Start(t.Context()) }()
 		synctest.Wait()
 		out[0].Release(Signal{})
-		start(t, <-got)
+		if err := <-started; err != nil {
+			t.Fatalf("Start after an answer: %v", err)
+		}
 		if s := g.Snapshot(); s.Unanswered != blind {
 			t.Errorf("%d unanswered, want %d", s.Unanswered, blind)
 		}
@@ -205,7 +216,7 @@ func TestMaxWindowCountsWhatIsUnansweredOnAllBinds(t *testing.T) {
 		start(t, p)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if _, err := g.Acquire(ctx); err == nil {
+		if err := acquire(t, g).Start(ctx); err == nil {
 			t.Error("a fourth message beside three unanswered ones")
 		}
 	})
