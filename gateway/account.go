@@ -44,7 +44,9 @@ type account struct {
 	journal *queue.Journal
 	shares  throttleShare
 	joiner  joiner
-	strange strangeStatuses
+
+	destinations destinations
+	strange      strangeStatuses
 
 	work     context.Context //nolint:containedctx // the life of outcomes: it outlasts every call, and abandon ends it
 	abandon  context.CancelFunc

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/classify"
+	"sluice/gateway/config"
 	"sluice/queue"
 	"sluice/smpp"
 	"sluice/smpp/pdu"
@@ -68,7 +69,7 @@ func (a *account) deliver(permit *window.Permit, b *bind, job queue.Job) {
 	}
 
 	verdict := a.classify(resp)
-	permit.Release(signalOf(verdict, resp))
+	permit.Release(d.signal(time.Now(), verdict, resp))
 	a.heard(d, verdict, resp)
 
 	d.settle(d.judge(time.Now()).answered(time.Now(), d.letter, answer{verdict, resp.Status, resp.MessageID}))
@@ -149,14 +150,19 @@ func (a *account) classify(resp smpp.Response) classify.Verdict {
 	return a.table.Of(classify.Submit, resp.Status)
 }
 
-// signalOf is all that the window learns of an answer.
-func signalOf(v classify.Verdict, resp smpp.Response) window.Signal {
+// signal is all that the window learns of an answer. A refusal that is one recipient's affair is no evidence of load.
+func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response) window.Signal {
+	a := d.account
 	s := window.Signal{Answer: window.Other, Congestion: uint8(min(max(resp.Congestion, 0), 99))}
 	switch v.Class {
 	case classify.OK:
 		s.Answer = window.Accepted
+		a.destinations.accepted(d.msg.Dest().Digits)
 	case classify.Throttle:
-		s.Answer = window.Refused
+		perDestination := resp.Status == pdu.StatusMsgQFull && a.cfg.QueueFull == config.QueueFullDestination
+		if !a.destinations.ownAffair(now, d.msg.Dest().Digits, time.Unix(0, a.lastAccepted.Load())) && !perDestination {
+			s.Answer = window.Refused
+		}
 	case classify.Retry, classify.Terminal, classify.Config, classify.Unknown:
 	}
 	return s

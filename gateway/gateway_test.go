@@ -409,3 +409,35 @@ func TestRefusedShapesEscalateToTheAccount(t *testing.T) {
 		}
 	}
 }
+
+// queue_full: destination says that 0x14 speaks about one recipient: its messages wait, the account keeps its rate.
+func TestQueueFullOfOneDestinationLeavesThePaceAlone(t *testing.T) {
+	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{
+		Match: testserver.Match{Prefix: "1777"}, Status: pdu.StatusMsgQFull,
+	}}})
+	r := startGateway(t, t.TempDir(), s, "queue_full: destination", "")
+	r.publish(t, messages(10, "+1777")...)
+	r.publish(t, messages(40, "+1555")...)
+	for _, e := range r.await(t, 40, isFinal) {
+		if e.Type != queue.EventSubmitted || strings.HasPrefix(e.ID, "1777") {
+			t.Errorf("%s: %s", e.ID, e.Type)
+		}
+	}
+	throttled := 0
+	for _, e := range r.events(t) {
+		if e.Type == queue.EventThrottled {
+			throttled++
+			if e.Attempt != 0 || !strings.HasPrefix(e.ID, "1777") {
+				t.Errorf("%s was throttled with attempt %d", e.ID, e.Attempt)
+			}
+		}
+	}
+	if throttled == 0 {
+		t.Error("nothing was throttled: the test does not test")
+	}
+	for _, d := range r.Binds()[0].Decisions {
+		if strings.Contains(d, "refused") {
+			t.Errorf("the window took it for load: %s", d)
+		}
+	}
+}

@@ -144,7 +144,6 @@ func TestFaults(t *testing.T) {
 		{"system_type", account(", system_type: 'é'"), "character outside ASCII at octet 1"},
 		{"bind word", account(", bind: both"), `"both" is not known here; use transceiver or transmitter+receiver`},
 		{"max_binds", account(", max_binds: 4"), `"4" is more than binds`},
-		{"queue_full", account(", queue_full: destination"), "is not served yet; this version serves account"},
 		{"receipt ids", account(", receipts: {receipt_id: hex}"), "compares ids exactly"},
 		{"profile", account(", profile: infobop"), "is not a known profile; use one of"},
 		{"status class", account(`, statuses: {"0x45": slow}`), `class "slow" is not known`},
