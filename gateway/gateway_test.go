@@ -340,7 +340,7 @@ func TestTransmitterAndReceiverMakeOneBind(t *testing.T) {
 		t.Errorf("the receipt is about %q, want %q", e.ID, m.ID)
 	}
 	modes := map[string]int{}
-	for _, b := range s.Server.Binds() {
+	for _, b := range s.Binds() {
 		modes[b.Command]++
 	}
 	if modes["bind_transmitter"] != 1 || modes["bind_receiver"] != 1 || len(modes) != 2 {

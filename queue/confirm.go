@@ -127,7 +127,7 @@ func (c *confirmations) wait(ctx context.Context, s *slot) error {
 		c.rename(s)
 	}
 	for len(s.answer) > 0 { // a second answer came meanwhile
-		_ = <-s.answer
+		<-s.answer
 	}
 	c.mu.Unlock()
 	c.free <- s

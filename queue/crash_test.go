@@ -236,7 +236,7 @@ func TestKilledServerForgetsWhatItHandedOut(t *testing.T) {
 	settled, held := make(map[uint64]bool), make(map[uint64]bool)
 	for range rounds {
 		h := m.gateway()
-		for i := 0; i < each; i++ {
+		for i := range each {
 			d := h.hold()
 			switch {
 			case settled[d.seq]:

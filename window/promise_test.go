@@ -47,8 +47,12 @@ func TestMovingCeiling(t *testing.T) {
 		noiseMax float64
 		goodput  float64
 	}{
-		{7000, 0, .80}, {9000, 0, .85}, {12000, 0, .88},
-		{7000, .06, .76}, {9000, .06, .82}, {12000, .06, .85},
+		{7000, 0, .80},
+		{9000, 0, .85},
+		{12000, 0, .88},
+		{7000, .06, .76},
+		{9000, .06, .82},
+		{12000, .06, .85},
 	} {
 		sc.config.NoiseMax = tt.noiseMax
 		good, refused, most := 9.0, 0.0, time.Duration(0)

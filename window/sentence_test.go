@@ -78,7 +78,6 @@ func TestDecisionsKeepsTheNewest(t *testing.T) {
 	}
 }
 
-//nolint:gochecknoglobals // flags must be defined before the tests run
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestGoldenLogs replays scenarios and compares what an operator would read.

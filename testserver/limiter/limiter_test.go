@@ -34,69 +34,99 @@ func TestVerdicts(t *testing.T) {
 		limiter  Limiter
 		arrivals []arrival
 	}{
-		{"token bucket starts full, refills at its rate, and never holds more than its burst",
-			TokenBucket(Constant(10), 5, throttled), []arrival{
+		{
+			"token bucket starts full, refills at its rate, and never holds more than its burst",
+			TokenBucket(Constant(10), 5, throttled),
+			[]arrival{
 				{at: 0, times: 8, taken: 5, status: throttled},
 				{at: 0.1, times: 2, taken: 1, status: throttled},
 				{at: 60, times: 8, taken: 5, status: throttled},
-			}},
-		{"token bucket follows a step",
-			TokenBucket(Steps([]Step{{0, 10}, {time.Second, 100}}), 1, throttled), []arrival{
+			},
+		},
+		{
+			"token bucket follows a step",
+			TokenBucket(Steps([]Step{{0, 10}, {time.Second, 100}}), 1, throttled),
+			[]arrival{
 				{at: 0, times: 2, taken: 1, status: throttled},
 				{at: 0.05, times: 1, taken: 0, status: throttled},
 				{at: 1, times: 2, taken: 1, status: throttled},
 				{at: 1.01, times: 2, taken: 1, status: throttled},
-			}},
-		{"charging bucket owes for what it refused, down to its floor",
-			ChargingBucket(Constant(10), 2, 3, throttled), []arrival{
+			},
+		},
+		{
+			"charging bucket owes for what it refused, down to its floor",
+			ChargingBucket(Constant(10), 2, 3, throttled),
+			[]arrival{
 				{at: 0, times: 20, taken: 2, status: throttled},
 				{at: 0.3, times: 1, taken: 0, status: throttled}, // owed 3, now 0, charged again: 1
 				{at: 0.5, times: 1, taken: 1},
-			}},
-		{"finite queue takes its size at once and then what it drains",
-			FiniteQueue(Constant(2), 4, queueFull), []arrival{
+			},
+		},
+		{
+			"finite queue takes its size at once and then what it drains",
+			FiniteQueue(Constant(2), 4, queueFull),
+			[]arrival{
 				{at: 0, times: 6, taken: 4, status: queueFull},
 				{at: 0.5, times: 2, taken: 1, status: queueFull},
 				{at: 1.5, times: 3, taken: 2, status: queueFull},
-			}},
-		{"calendar second starts anew at the full second",
-			CalendarSecond(Constant(3), throttled), []arrival{
+			},
+		},
+		{
+			"calendar second starts anew at the full second",
+			CalendarSecond(Constant(3), throttled),
+			[]arrival{
 				{at: 0.9, times: 5, taken: 3, status: throttled},
 				{at: 1, times: 5, taken: 3, status: throttled},
 				{at: 1.99, times: 1, taken: 0, status: throttled},
-			}},
-		{"sliding second looks back one second",
-			SlidingSecond(Constant(3), throttled), []arrival{
+			},
+		},
+		{
+			"sliding second looks back one second",
+			SlidingSecond(Constant(3), throttled),
+			[]arrival{
 				{at: 0.9, times: 5, taken: 3, status: throttled},
 				{at: 1, times: 1, taken: 0, status: throttled},
 				{at: 1.9, times: 5, taken: 3, status: throttled},
-			}},
-		{"sliding attempts count what was refused",
-			SlidingAttempts(Constant(2), throttled), []arrival{
+			},
+		},
+		{
+			"sliding attempts count what was refused",
+			SlidingAttempts(Constant(2), throttled),
+			[]arrival{
 				{at: 0, times: 3, taken: 2, status: throttled},
 				{at: 0.9, times: 2, taken: 0, status: throttled},
 				{at: 1.5, times: 1, taken: 0, status: throttled},
 				{at: 2.6, times: 1, taken: 1},
-			}},
-		{"outstanding limit frees a place with each answer",
-			Outstanding(2, queueFull), []arrival{
+			},
+		},
+		{
+			"outstanding limit frees a place with each answer",
+			Outstanding(2, queueFull),
+			[]arrival{
 				{at: 0, times: 3, taken: 2, status: queueFull},
 				{at: 0.1, done: 1, times: 3, taken: 1, status: queueFull},
 				{at: 0.2, done: 2, times: 3, taken: 2, status: queueFull},
-			}},
-		{"penalty is extended by every submit that arrives in it",
-			Penalty(TokenBucket(Constant(1), 1, queueFull), 5*time.Second), []arrival{
+			},
+		},
+		{
+			"penalty is extended by every submit that arrives in it",
+			Penalty(TokenBucket(Constant(1), 1, queueFull), 5*time.Second),
+			[]arrival{
 				{at: 0, times: 2, taken: 1, status: queueFull},
 				{at: 4.9, times: 1, taken: 0, status: queueFull},
 				{at: 9.8, times: 1, taken: 0, status: queueFull},
 				{at: 14.8, times: 1, taken: 1},
-			}},
-		{"all refuses with the first refusal and keeps no place for it",
-			All(Outstanding(1, queueFull), TokenBucket(Constant(1), 1, throttled)), []arrival{
+			},
+		},
+		{
+			"all refuses with the first refusal and keeps no place for it",
+			All(Outstanding(1, queueFull), TokenBucket(Constant(1), 1, throttled)),
+			[]arrival{
 				{at: 0, times: 2, taken: 1, status: queueFull},
 				{at: 0.1, done: 1, times: 2, taken: 0, status: throttled},
 				{at: 1.1, times: 1, taken: 1},
-			}},
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
