@@ -127,7 +127,7 @@ func (c *confirmations) wait(ctx context.Context, s *slot) error {
 		c.rename(s)
 	}
 	for len(s.answer) > 0 { // a second answer came meanwhile
-		<-s.answer
+		<-s.answer //nolint:errcheck // it belongs to a write that was given up
 	}
 	c.mu.Unlock()
 	c.free <- s
