@@ -359,11 +359,15 @@ func (r row) run(t *testing.T, seeds int) string {
 	if r.refused > 0 && (refused > r.refused || most > 2*r.refused) {
 		t.Errorf("%.4f refused, worst seed %.4f: want %.4f", refused, most, r.refused)
 	}
-	if r.reached > 0 && reached > r.reached {
-		t.Errorf("90 %% reached after %v, want %v", reached, r.reached)
+	slack := time.Duration(1)
+	if seeds == 1 {
+		slack = 2
 	}
-	if drop > r.drop || raise > r.raise {
-		t.Errorf("fall found after %v, rise after %v: want %v and %v", drop, raise, r.drop, r.raise)
+	if r.reached > 0 && reached > slack*r.reached {
+		t.Errorf("90 %% reached after %v, want %v", reached, slack*r.reached)
+	}
+	if drop > slack*r.drop || raise > slack*r.raise {
+		t.Errorf("fall found after %v, rise after %v: want %v and %v", drop, raise, slack*r.drop, slack*r.raise)
 	}
 	return line
 }
