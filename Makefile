@@ -11,7 +11,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
-.PHONY: help demo build test race fuzz bench bench-codec bench-session lint check interop cover schema peers clean
+.PHONY: help demo build test race fuzz bench bench-codec bench-session window-grid lint check interop cover schema peers clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ bench-codec: ## Run the benchmarks of the codec, go-smpp's beside ours.
 
 bench-session: ## Run the benchmarks of the session over loopback TCP, go-smpp's beside ours.
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./smpp
+
+window-grid: ## Score the window on the whole grid of SMSCs (4 minutes at most); the last line is the score.
+	$(GO) test -tags grid -c -o bin/window-grid ./window/grid
+	bin/window-grid
 
 lint: bin/golangci-lint ## Check formatting, import rules and the rest of .golangci.yml.
 	bin/golangci-lint run ./...
