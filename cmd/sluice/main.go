@@ -50,7 +50,7 @@ func app(out, errs io.Writer) *cli.App {
 		ExitErrHandler:       func(*cli.Context, error) {}, // main prints it
 		OnUsageError:         usageError,
 		Commands: []*cli.Command{
-			runCommand(), demoCommand(), checkCommand(), sendCommand(), bindsCommand(), bindCommand(), eventsCommand(), codesCommand(),
+			runCommand(), demoCommand(), simulateCommand(), checkCommand(), sendCommand(), bindsCommand(), bindCommand(), eventsCommand(), codesCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
