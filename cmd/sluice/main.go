@@ -20,6 +20,7 @@ var version, commit string //nolint:gochecknoglobals // the linker sets them
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args); err != nil {
 		fmt.Fprintln(os.Stderr, "sluice:", err)
 		stop()
@@ -50,7 +51,7 @@ func app(out, errs io.Writer) *cli.App {
 		ExitErrHandler:       func(*cli.Context, error) {}, // main prints it
 		OnUsageError:         usageError,
 		Commands: []*cli.Command{
-			runCommand(), demoCommand(), simulateCommand(), checkCommand(), sendCommand(), bindsCommand(), bindCommand(), eventsCommand(), codesCommand(),
+			runCommand(), demoCommand(), simulateCommand(), compareCommand(), checkCommand(), sendCommand(), bindsCommand(), bindCommand(), eventsCommand(), codesCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
