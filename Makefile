@@ -11,7 +11,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
-.PHONY: help demo build test race fuzz bench bench-codec bench-session window-grid lint check interop cover schema peers clean
+.PHONY: help demo build test race fuzz bench bench-codec bench-session window-grid compare lint check interop cover schema peers clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ bench-session: ## Run the benchmarks of the session over loopback TCP, go-smpp's
 window-grid: ## Score the window on the whole grid of SMSCs (4 minutes at most); the last line is the score.
 	$(GO) test -tags grid -c -o bin/window-grid ./window/grid
 	bin/window-grid
+
+compare: ## Compare the gateway with simple senders over TCP (50 minutes), as Markdown.
+	$(GO) run ./cmd/sluice compare --output markdown \
+		--scenario bucket-10 --scenario bucket-100 --scenario queue-20 --scenario outstanding-5
 
 lint: bin/golangci-lint ## Check formatting, import rules and the rest of .golangci.yml.
 	bin/golangci-lint run ./...

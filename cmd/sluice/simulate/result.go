@@ -37,6 +37,8 @@ type Result struct {
 	ShareLater float64 `json:"share_of_ceiling_later"`
 	// Reached is the time to 90 % of the ceiling in seconds; absent: never, or unknown.
 	Reached *float64 `json:"seconds_to_90_percent,omitempty"`
+	// Changes are the steps of the ceiling, and how the policy followed.
+	Changes []course.Change `json:"changes,omitempty"`
 	// Decisions counts what Sluice's window decided, by reason.
 	Decisions []Count `json:"decisions,omitempty"`
 	// Notes are what the reader must know: parts of the scenario that were left out, an early end.
@@ -67,6 +69,7 @@ func (s *simulation) result(left []string) Result {
 		seconds := at.Seconds()
 		r.Reached = &seconds
 	}
+	r.Changes = s.course.Changes(s.Scenario)
 	r.Decisions = s.decided.sorted()
 	for _, part := range left {
 		r.Notes = append(r.Notes, "not simulated: "+part)
@@ -97,7 +100,7 @@ func (r Result) Table(w io.Writer) error {
 	for _, d := range r.Decisions {
 		reasons = append(reasons, fmt.Sprintf("%s %s", thousands(d.Times), d.Reason))
 	}
-	for _, row := range [][2]string{
+	rows := [][2]string{
 		{"scenario", r.Scenario},
 		{"policy", fmt.Sprintf("%s, seed %d", r.Policy, r.Seed)},
 		{"virtual time", fmt.Sprintf("%.1f s", r.Seconds)},
@@ -109,7 +112,11 @@ func (r Result) Table(w io.Writer) error {
 		{"share of ceiling", known(fmt.Sprintf("%.1f %% (after the first quarter %.1f %%)", 100*r.Share, 100*r.ShareLater))},
 		{"90 % after", known(reached)},
 		{"decisions", cmp.Or(strings.Join(reasons, ", "), "none: the policy keeps no log")},
-	} {
+	}
+	for _, c := range r.Changes {
+		rows = append(rows, [2]string{"change", c.String()})
+	}
+	for _, row := range rows {
 		if _, err := fmt.Fprintf(t, "%s\t%s\n", row[0], row[1]); err != nil {
 			return err
 		}
