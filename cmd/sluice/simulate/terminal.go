@@ -71,7 +71,7 @@ func (c column) cell(row int, step float64) ink {
 
 // times labels the columns with seconds.
 func (p plot) times() string {
-	text := []byte(strings.Repeat(" ", chartMargin+len(p.columns)+8))
+	text := []byte(strings.Repeat(" ", chartMargin+len(p.columns)))
 	end := 0
 	for _, second := range p.seconds(len(p.columns) / 10) {
 		at := chartMargin + int(float64(second)/p.length.Seconds()*float64(len(p.columns)))
