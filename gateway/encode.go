@@ -58,8 +58,8 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 		}
 		sm.TLVs = append(sm.TLVs, pdu.TLV{Tag: tag, Value: t.Value})
 	}
-	if _, err := sm.AppendBody(make([]byte, 0, 512)); err != nil {
-		return malformed("submit_sm", err) // a field that does not fit would never be sent
+	if _, err := pdu.Append(make([]byte, 0, 512), pdu.StatusOK, 1, sm); err != nil {
+		return malformed("submit_sm", err) // what does not fit would never be sent, and come back for ever
 	}
 	return sm, nil
 }
