@@ -46,6 +46,7 @@ type account struct {
 	joiner  joiner
 
 	destinations destinations
+	settling     settling
 	strange      strangeStatuses
 
 	work     context.Context //nolint:containedctx // the life of outcomes: it outlasts every call, and abandon ends it

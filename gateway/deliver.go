@@ -53,6 +53,8 @@ func (a *account) deliver(permit *window.Permit, b *bind, job queue.Job) {
 		return
 	}
 
+	a.settling.add()
+	defer a.settling.done()
 	resp, err := d.submit(sm)
 
 	switch {
@@ -72,7 +74,7 @@ func (a *account) deliver(permit *window.Permit, b *bind, job queue.Job) {
 	permit.Release(d.signal(time.Now(), verdict, resp))
 	a.heard(d, verdict, resp)
 
-	d.settle(d.judge(time.Now()).answered(time.Now(), d.letter, answer{verdict, resp.Status, resp.MessageID}))
+	d.settle(d.judge(time.Now()).answered(time.Now(), d.letter, answer{verdict, resp.Status, cleanMessageID(resp.MessageID)}))
 }
 
 // prepare decodes and encodes the message. Without a submit_sm the message ends or waits with the outcome.
@@ -90,9 +92,7 @@ func (d *delivery) prepare(now time.Time) (*pdu.SubmitSM, queue.Outcome) {
 		o.Event.Detail = err.Error()
 		return nil, o
 	case err != nil:
-		o := d.rules.unsendable(d.letter, reasonMalformed, err.Error())
-		o.DeferredReason = reasonMalformed
-		return nil, o
+		return nil, d.rules.unsendable(d.letter, reasonMalformed, err.Error())
 	}
 	d.msg = msg
 	d.letter.deadline = msg.Deadline(d.job.Published(), d.rules.route.expiresIn)
@@ -117,7 +117,7 @@ func (d *delivery) prepare(now time.Time) (*pdu.SubmitSM, queue.Outcome) {
 	return sm, queue.Outcome{}
 }
 
-// start waits for the pace and the window, and no longer than the message may wait or the bind lives.
+// start waits for the journal, the pace and the window, and no longer than the message may wait or the bind lives.
 func (d *delivery) start(permit *window.Permit) error {
 	ctx := d.bind.ctx
 	if !d.letter.deadline.IsZero() {
@@ -125,7 +125,20 @@ func (d *delivery) start(permit *window.Permit) error {
 		ctx, cancel = context.WithDeadline(ctx, d.letter.deadline)
 		defer cancel()
 	}
+	if err := d.account.roomToSettle(ctx); err != nil {
+		return err
+	}
 	return permit.Start(ctx)
+}
+
+// roomToSettle waits until few enough messages wait for their outcome to be stored.
+func (a *account) roomToSettle(ctx context.Context) error {
+	w := a.gate.Snapshot()
+	size := 0
+	for i := range w.Binds {
+		size += w.Binds[i].Window
+	}
+	return a.settling.await(ctx, mostUnsettled(w.Pace, size))
 }
 
 // submit writes the PDU and waits for its answer, the response timeout or the end of the session.
@@ -291,7 +304,7 @@ func (d *delivery) acceptLate(resp smpp.Response) {
 		return // it still waits, and will be sent again
 	}
 	l := d.letter
-	o := d.rules.answered(time.Now(), l, answer{v, resp.Status, resp.MessageID})
+	o := d.rules.answered(time.Now(), l, answer{v, resp.Status, cleanMessageID(resp.MessageID)})
 	o.Event.Reason = reasonAcceptedLate
 	d.index(&o)
 	won, err := d.job.SettleLate(a.work, o)

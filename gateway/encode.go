@@ -53,6 +53,9 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 	}
 	for _, t := range msg.TLVs {
 		tag, err := parseTag(t.Tag)
+		if err == nil {
+			err = a.refusedTag(tag)
+		}
 		if err != nil {
 			return malformed("tlvs", err)
 		}
@@ -62,6 +65,19 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 		return malformed("submit_sm", err) // what does not fit would never be sent, and come back for ever
 	}
 	return sm, nil
+}
+
+// refusedTag says why a message may not bring that TLV.
+func (a *account) refusedTag(tag pdu.Tag) error {
+	switch {
+	case tag == pdu.TagMessagePayload:
+		return errors.New("message_payload would be a second text (SMPP 3.4 section 5.3.2.32): use text or data")
+	case tag == pdu.TagUserMessageReference && a.cfg.Mark:
+		return errors.New("user_message_reference is set by Sluice on every submit: switch that off with mark: false on the account")
+	case tag == pdu.TagSarMsgRefNum, tag == pdu.TagSarTotalSegments, tag == pdu.TagSarSegmentSeqnum:
+		return errors.New("the sar TLVs belong to Sluice, which splits messages")
+	}
+	return nil
 }
 
 func (a *account) encodeText(msg *queue.Message) (text.Encoded, error) {

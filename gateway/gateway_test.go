@@ -112,6 +112,8 @@ func TestBadInputEndsAsAClearOutcome(t *testing.T) {
 		`{"v":1,"id":"expired","to":"+15550100","text":"x","expires_at":"2020-01-01T00:00:00Z"}`,
 		`{"v":1,"id":"huge","to":"+15550100","text":"x","tlvs":[` + strings.Repeat(`{"tag":"0x1400","hex":"`+strings.Repeat("00", 30_000)+`"},`, 2) +
 			`{"tag":"0x1401","hex":"` + strings.Repeat("00", 30_000) + `"}]}`,
+		`{"v":1,"id":"payload","to":"+15550100","text":"x","tlvs":[{"tag":"message_payload","hex":"61"}]}`,
+		`{"v":1,"id":"mark","to":"+15550100","text":"x","tlvs":[{"tag":"0x0204","hex":"0001"}]}`,
 		`{"v":1,"id":"good","to":"+15550100","text":"x"}`,
 	} {
 		if _, err := js.Publish(t.Context(), "sms.mt.main.normal", []byte(payload)); err != nil {
@@ -129,6 +131,8 @@ func TestBadInputEndsAsAClearOutcome(t *testing.T) {
 		"too-long":      {queue.EventFailed, reasonTooLong},
 		"expired":       {queue.EventExpired, reasonPastDeadline},
 		"huge":          {queue.EventFailed, reasonMalformed},
+		"payload":       {queue.EventFailed, reasonMalformed},
+		"mark":          {queue.EventFailed, reasonMalformed},
 		"good":          {queue.EventSubmitted, ""},
 	}
 	for _, e := range r.await(t, len(want), isFinal) {

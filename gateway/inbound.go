@@ -73,7 +73,9 @@ func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, del
 	}
 	parts := receipt.InputOf(m)
 	if receipt.IsReceipt(m.ESMClass, parts.ReceiptedID != nil, parts.State != nil) {
-		return a.publishReceipt(ctx, in, m, receipt.Parse(parts, receipt.Options{Received: in.ReceivedAt}), deliveries)
+		r := receipt.Parse(parts, receipt.Options{Received: in.ReceivedAt})
+		r.ID = cleanMessageID(r.ID)
+		return a.publishReceipt(ctx, in, m, r, deliveries)
 	}
 	return a.joinMO(ctx, in, m, deliveries)
 }

@@ -212,10 +212,14 @@ func (r *rules) expired(now time.Time, l letter) queue.Outcome {
 	return o
 }
 
-// unsendable ends a message that cannot be sent as it is written; detail names the field and the fault.
+// unsendable ends a message that cannot be sent as it is written; detail names the field and the fault. The original
+// of a malformed one is kept.
 func (r *rules) unsendable(l letter, reason, detail string) queue.Outcome {
 	o := r.final(l, queue.EventFailed, reason)
 	o.Event.Detail = detail
+	if reason == reasonMalformed {
+		o.DeferredReason = reasonMalformed
+	}
 	return o
 }
 
