@@ -42,6 +42,7 @@ type Gateway struct {
 	opts     Options
 	log      *slog.Logger
 	client   *queue.Client
+	embedded *queue.Embedded // nil: the server is not ours
 	journal  *queue.Journal
 	accounts []*account
 	metrics  *metrics
@@ -75,9 +76,17 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 }
 
 // Run serves until ctx ends, then stops in order: no new messages, the answers to what is in flight, their outcomes,
-// unbind, the journal, the servers. It returns nil after a clean stop.
+// unbind, the journal, the servers. It returns nil after a clean stop, and an error at once when the queue is lost for
+// good.
 func (g *Gateway) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	var running sync.WaitGroup
+	var lost error
+	running.Go(func() {
+		lost = g.watch(ctx)
+		end()
+	})
 	for _, a := range g.accounts {
 		for _, k := range a.keepers {
 			running.Go(func() { k.supervise(ctx) })
@@ -92,7 +101,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if !g.settled(settleGrace) {
 		g.log.Error("some outcomes could not be stored; their messages stay in the queue")
 	}
-	return g.teardown.run()
+	return errors.Join(lost, g.teardown.run())
 }
 
 // settled waits until no message is between its permit and its settlement, and cuts the wait short after grace.
@@ -139,6 +148,7 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 			return err
 		}
 		g.teardown.push("embedded NATS server", func(context.Context) error { embedded.Shutdown(); return nil })
+		g.embedded = embedded
 		connect.URL = embedded.URL()
 	} else if files := g.cfg.NATS.Credentials.TLS; files != (config.CertFiles{}) {
 		tls, err := tlsConfig(files.CA, files.Cert, files.Key)

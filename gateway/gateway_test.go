@@ -448,3 +448,19 @@ func TestQueueFullOfOneDestinationLeavesThePaceAlone(t *testing.T) {
 		}
 	}
 }
+
+// A queue that is lost for good ends the gateway: a supervisor can start it again, a process that waits cannot.
+func TestLostQueueEndsTheGateway(t *testing.T) {
+	s := startSMSC(t, testserver.Scenario{})
+	cfg := testConfig(t, t.TempDir(), s, "", "")
+	g, err := New(t.Context(), cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(t.Context()) }()
+	g.client.Conn().Close()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "ended for good") {
+		t.Errorf("Run ended with %v, want the reason", err)
+	}
+}

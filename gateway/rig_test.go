@@ -55,21 +55,7 @@ type rig struct {
 // top level.
 func startGateway(t *testing.T, dir string, s smsc, extra, top string) *rig {
 	t.Helper()
-	cfg, err := config.Decode([]byte(fmt.Sprintf(`
-instance: test-1
-nats: {embedded: {dir: %q, listen: "127.0.0.1:0"}}
-http: "127.0.0.1:0"
-accounts:
-  acme:
-    address: %q
-    system_id: sluice
-    password: secret
-%s
-%s
-`, dir, s.addr, indent(extra), top)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := testConfig(t, dir, s, extra, top)
 	registry := prometheus.NewRegistry()
 	g, err := New(t.Context(), cfg, Options{Registry: registry, Version: "1.2.3"})
 	if err != nil {
@@ -98,6 +84,26 @@ accounts:
 	}
 	t.Cleanup(r.stop)
 	return r
+}
+
+func testConfig(t *testing.T, dir string, s smsc, extra, top string) *config.Config {
+	t.Helper()
+	cfg, err := config.Decode([]byte(fmt.Sprintf(`
+instance: test-1
+nats: {embedded: {dir: %q, listen: "127.0.0.1:0"}}
+http: "127.0.0.1:0"
+accounts:
+  acme:
+    address: %q
+    system_id: sluice
+    password: secret
+%s
+%s
+`, dir, s.addr, indent(extra), top)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
 }
 
 func indent(yaml string) string {

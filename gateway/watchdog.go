@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// How the watchdog looks after the queue.
+const (
+	watchEvery = time.Second
+	// journalPatience is how long the journal may fail before the embedded server is started anew: after a full disk it
+	// stays in its error although there is space again.
+	journalPatience = 30 * time.Second
+)
+
+// restarter is the embedded NATS server.
+type restarter interface{ Restart() error }
+
+// watch looks after the queue until ctx ends. It returns an error when the connection to it is lost for good: then the
+// process can do nothing, and should end so that a supervisor starts it again.
+func (g *Gateway) watch(ctx context.Context) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	dog := watchdog{failure: g.journal.Failure}
+	if g.embedded != nil {
+		dog.server = g.embedded
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-g.client.Closed():
+			return fmt.Errorf("the connection to NATS ended for good: %w", g.client.CloseCause())
+		case now := <-tick.C:
+			restarted, err := dog.look(now)
+			switch {
+			case err != nil:
+				g.log.Error("the embedded NATS server does not start again; the next try follows", "error", err, "wait", journalPatience)
+			case restarted:
+				g.log.Warn("the journal failed for long: the embedded NATS server was started anew", "failed_for", journalPatience)
+			}
+		}
+	}
+}
+
+// watchdog starts a server anew whose journal has failed for too long.
+type watchdog struct {
+	failure func() error // of the journal, nil when it can store
+	server  restarter    // nil: not ours
+	since   time.Time    // when the failure began or the server was last started anew; zero: no failure
+}
+
+func (w *watchdog) look(now time.Time) (restarted bool, err error) {
+	switch {
+	case w.failure() == nil:
+		w.since = time.Time{}
+		return false, nil
+	case w.since.IsZero():
+		w.since = now
+	case w.server != nil && now.Sub(w.since) >= journalPatience:
+		w.since = now
+		return true, w.server.Restart()
+	}
+	return false, nil
+}
