@@ -44,15 +44,20 @@ type Client struct {
 	logger *slog.Logger
 	names  atomic.Pointer[names]
 
+	closing atomic.Bool   // Close was called
+	closed  chan struct{} // closed when the connection ended without that
+
 	mu        sync.Mutex
+	cause     error // why it ended
 	listeners map[int]func(connected bool)
 	nextID    int
 	receipts  *receiptCache
 }
 
 // Connect opens the connection, trying each address once, or fails. Once the
-// connection stands it is kept for ever: a lost server is redialled without
-// limit.
+// connection stands a lost server is redialled without limit. What cannot be
+// mended by redialling, such as credentials that were withdrawn, ends the
+// connection for good: see [Client.Closed].
 func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 	n, err := newNames(cfg.Prefix)
 	if err != nil {
@@ -62,7 +67,10 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{logger: logger, listeners: make(map[int]func(bool)), receipts: newReceiptCache()}
+	c := &Client{
+		logger: logger, closed: make(chan struct{}),
+		listeners: make(map[int]func(bool)), receipts: newReceiptCache(),
+	}
 	c.names.Store(n)
 	options, err := c.options(ctx, cfg)
 	if err != nil {
@@ -86,7 +94,22 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 func (c *Client) Conn() *nats.Conn { return c.nc }
 
 // Close closes the connection. Close the intakes and the journal first.
-func (c *Client) Close() { c.nc.Close() }
+func (c *Client) Close() {
+	c.closing.Store(true)
+	c.nc.Close()
+}
+
+// Closed is closed when the connection has ended for good although [Client.Close]
+// was not called: the server refused it in a way that redialling does not mend.
+// Nothing works through the client any more.
+func (c *Client) Closed() <-chan struct{} { return c.closed }
+
+// CloseCause is why [Client.Closed] is closed, and nil while it is not.
+func (c *Client) CloseCause() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
 
 func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option, error) {
 	options := []nats.Option{
@@ -98,6 +121,7 @@ func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option,
 		nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.connectionChanged(false, err) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connectionChanged(true, nil) }),
+		nats.ClosedHandler(func(nc *nats.Conn) { c.connectionClosed(nc.LastError()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			c.logger.Warn("nats error", "error", err)
 		}),
@@ -145,9 +169,10 @@ func (c *Client) onConnection(f func(connected bool)) (remove func()) {
 }
 
 func (c *Client) connectionChanged(connected bool, err error) {
-	if connected {
+	switch {
+	case connected:
 		c.logger.Info("nats connection stands again")
-	} else {
+	case !c.closing.Load():
 		c.logger.Warn("nats connection lost", "error", err)
 	}
 	c.mu.Lock()
@@ -159,4 +184,19 @@ func (c *Client) connectionChanged(connected bool, err error) {
 	for _, f := range called {
 		f(connected)
 	}
+}
+
+// connectionClosed is called once, when the connection is not redialled.
+func (c *Client) connectionClosed(cause error) {
+	if c.closing.Load() {
+		return
+	}
+	if cause == nil {
+		cause = nats.ErrConnectionClosed
+	}
+	c.logger.Error("nats connection closed for good", "error", cause)
+	c.mu.Lock()
+	c.cause = fmt.Errorf("the NATS connection was closed for good: %w", cause)
+	c.mu.Unlock()
+	close(c.closed)
 }
