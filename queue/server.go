@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -46,12 +47,22 @@ type EmbeddedConfig struct {
 	User, Password string
 }
 
-// Embedded is a running NATS server with JetStream, reached over TCP like any
-// other.
+// Embedded is a NATS server with JetStream, reached over TCP like any other. It
+// is safe for concurrent use.
 type Embedded struct {
-	server *server.Server
-	lock   *os.File
+	cfg  EmbeddedConfig
+	host string
+	url  string
+	lock *os.File
+
+	mu      sync.Mutex // held while the server starts and stops
+	port    int
+	server  *server.Server
+	stopped bool // Shutdown was called
 }
+
+// errStopped reports a Restart after the Shutdown.
+var errStopped = errors.New("it was shut down")
 
 // StartEmbedded starts the server and returns when JetStream answers. It fails
 // with [ErrStoreLocked] when another process holds the store.
@@ -64,48 +75,88 @@ func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	if err != nil {
 		return nil, err
 	}
-	sync := cfg.Sync
-	if sync <= 0 {
-		sync = defaultSync
+	e := &Embedded{cfg: cfg, host: host, port: port, lock: lock}
+	if err := e.start(); err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
-	srv, err := server.NewServer(&server.Options{
-		ServerName: "sluice-embedded",
-		Host:       host, Port: port,
-		Username: cfg.User, Password: cfg.Password,
-		JetStream: true, StoreDir: cfg.Dir, JetStreamMaxStore: cfg.MaxStore,
-		SyncInterval: sync, SyncAlways: cfg.SyncAlways,
-		NoLog: true, NoSigs: true, DisableJetStreamBanner: true,
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("embedded NATS server in %s: %w", cfg.Dir, err), lock.Close())
-	}
-	e := &Embedded{server: srv, lock: lock}
-	srv.Start()
-	if err := e.awaitJetStream(cfg); err != nil {
-		e.Shutdown()
-		return nil, fmt.Errorf("embedded NATS server in %s: %w", cfg.Dir, err)
-	}
+	e.url = e.server.ClientURL()
 	return e, nil
 }
 
-// URL is the address for clients, with the port that was really taken.
-func (e *Embedded) URL() string { return e.server.ClientURL() }
+// URL is the address for clients, with the port that was really taken. A
+// restart does not change it.
+func (e *Embedded) URL() string { return e.url }
+
+// Restart shuts the server down and starts it anew with the same store, lock and
+// port; clients reconnect by themselves. It helps a server whose disk was full:
+// it goes on to refuse writes after there is room again. When it fails no server
+// runs, and it can be called again.
+func (e *Embedded) Restart() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		return fmt.Errorf("restarting the embedded NATS server: %w", errStopped)
+	}
+	e.stop()
+	return e.start()
+}
 
 // Shutdown stops the server, waits until it has stopped and frees the store.
 func (e *Embedded) Shutdown() {
-	e.server.Shutdown()
-	e.server.WaitForShutdown()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stopped = true
+	e.stop()
 	_ = e.lock.Close() // closing the file gives the lock back
 }
 
-func (e *Embedded) awaitJetStream(cfg EmbeddedConfig) error {
+// start runs a new server, under the lock, and keeps the port it took.
+func (e *Embedded) start() error {
+	interval := e.cfg.Sync
+	if interval <= 0 {
+		interval = defaultSync
+	}
+	srv, err := server.NewServer(&server.Options{
+		ServerName: "sluice-embedded",
+		Host:       e.host, Port: e.port,
+		Username: e.cfg.User, Password: e.cfg.Password,
+		JetStream: true, StoreDir: e.cfg.Dir, JetStreamMaxStore: e.cfg.MaxStore,
+		SyncInterval: interval, SyncAlways: e.cfg.SyncAlways,
+		NoLog: true, NoSigs: true, DisableJetStreamBanner: true,
+	})
+	if err != nil {
+		return fmt.Errorf("embedded NATS server in %s: %w", e.cfg.Dir, err)
+	}
+	srv.Start()
+	e.server = srv
+	if err := e.awaitJetStream(); err != nil {
+		e.stop()
+		return fmt.Errorf("embedded NATS server in %s: %w", e.cfg.Dir, err)
+	}
+	if taken, ok := srv.Addr().(*net.TCPAddr); ok {
+		e.port = taken.Port
+	}
+	return nil
+}
+
+// stop ends the server that runs, if any.
+func (e *Embedded) stop() {
+	if e.server == nil {
+		return
+	}
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+	e.server = nil
+}
+
+func (e *Embedded) awaitJetStream() error {
 	if !e.server.ReadyForConnections(embeddedReady) {
-		return fmt.Errorf("not listening on %q after %v (is the port taken?)", cfg.Listen, embeddedReady)
+		return fmt.Errorf("not listening on %q after %v (is the port taken?)", e.cfg.Listen, embeddedReady)
 	}
 	if !e.server.JetStreamEnabled() {
 		return errors.New("JetStream did not start")
 	}
-	nc, err := nats.Connect(e.URL(), nats.Timeout(embeddedReady), nats.UserInfo(cfg.User, cfg.Password))
+	nc, err := nats.Connect(e.server.ClientURL(), nats.Timeout(embeddedReady), nats.UserInfo(e.cfg.User, e.cfg.Password))
 	if err != nil {
 		return fmt.Errorf("connecting to it: %w", err)
 	}

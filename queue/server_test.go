@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -60,4 +61,53 @@ func TestEmbeddedAsksForCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
+}
+
+func TestEmbeddedRestart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	url := b.server.URL()
+	i := b.intake(IntakeConfig{})
+	held := b.publish(testLane, "held")[0]
+	job := b.next(i)
+	settled := make(chan Job, 1)
+	b.caller(i, settled)
+	b.waiting(i, 1)
+	for round := range 2 {
+		if err := b.server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		if b.server.URL() != url {
+			t.Errorf("after the restart at %s, want %s", b.server.URL(), url)
+		}
+		if _, err := StartEmbedded(EmbeddedConfig{Dir: b.dir, Listen: "127.0.0.1:-1"}); !errors.Is(err, ErrStoreLocked) {
+			t.Errorf("a second server after the restart: %v, want ErrStoreLocked", err)
+		}
+		var seq uint64
+		b.eventually(func() (err error) { // the client comes back by itself
+			seq, _, err = b.client.Publish(t.Context(), testLane.Route, testLane.Class, testMessage(fmt.Sprint("m", round)))
+			return err
+		})
+		if came := b.receive(settled); came.Seq() != seq || came.Deliveries() != 1 {
+			t.Errorf("round %d: message %d, delivery %d, want %d and 1", round, came.Seq(), came.Deliveries(), seq)
+		}
+		b.eventually(func() error { // an acknowledgement lost to the restart would cost the AckWait
+			if out := b.consumerInfo(testLane).NumAckPending; out != 1 {
+				return fmt.Errorf("%d messages out, want the one that is held", out)
+			}
+			return nil
+		})
+	}
+	b.settle(job, submitted("held"))
+	b.wantTypes(held, EventSubmitted)
+	b.queueEmpty()
+	select {
+	case <-b.client.Closed():
+		t.Errorf("the client gave up: %v", b.client.CloseCause())
+	default:
+	}
+	b.server.Shutdown()
+	if err := b.server.Restart(); !errors.Is(err, errStopped) {
+		t.Errorf("Restart after the Shutdown: %v", err)
+	}
 }
