@@ -21,7 +21,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	if err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args); err != nil {
+	a := app(os.Stdout, os.Stderr)
+	if err := a.RunContext(ctx, flagsFirst(a.Commands, os.Args)); err != nil {
 		fmt.Fprintln(os.Stderr, "sluice:", err)
 		stop()
 		os.Exit(exitCode(err))
@@ -50,9 +51,9 @@ func app(out, errs io.Writer) *cli.App {
 		ErrWriter:            errs,
 		ExitErrHandler:       func(*cli.Context, error) {}, // main prints it
 		OnUsageError:         usageError,
-		Commands: []*cli.Command{
+		Commands: strict("", []*cli.Command{
 			runCommand(), demoCommand(), simulateCommand(), compareCommand(), checkCommand(), sendCommand(), bindsCommand(), bindCommand(), eventsCommand(), codesCommand(),
-		},
+		}),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return cli.Exit(fmt.Sprintf("no command %q: see `sluice --help`", c.Args().First()), 2)
