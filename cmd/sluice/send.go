@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -161,7 +160,10 @@ func publish(c *cli.Context, client *queue.Client, messages []*queue.Message) (a
 		}
 	})
 	_ = bar.Finish()
-	return all, errors.Join(append(faults, err)...)
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return all, fmt.Errorf("%d of %d messages are in the queue: %w", all.stored(), len(all), err)
+	}
+	return all, nil
 }
 
 func (all allSent) print(c *cli.Context) error {
@@ -174,6 +176,16 @@ func (all allSent) print(c *cli.Context) error {
 	}
 	_, err := fmt.Fprintf(c.App.Writer, "published %d messages, %d of them already in the queue\n", len(all), all.duplicates())
 	return err
+}
+
+func (all allSent) stored() int {
+	n := 0
+	for _, s := range all {
+		if s.Seq > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func again(duplicate bool) string {
@@ -191,85 +203,6 @@ func (all allSent) duplicates() int {
 		}
 	}
 	return n
-}
-
-// duplicateWindow is how far back the outcome of a message that was already in the queue may lie.
-const duplicateWindow = 24 * time.Hour
-
-// wait follows the journal until every message has its final event.
-func (all allSent) wait(c *cli.Context, client *queue.Client, started time.Time) error {
-	since := started.Add(-time.Second)
-	if all.duplicates() > 0 {
-		since = started.Add(-duplicateWindow)
-	}
-	pending := make(map[uint64]bool, len(all))
-	for _, s := range all {
-		pending[s.Seq] = true
-	}
-	finals := make(map[queue.EventType]int)
-	bar := progress(c, "settled", len(pending))
-	filter := queue.EventFilter{Route: c.String("route"), Since: since, Follow: true}
-	for _, t := range queue.EventTypes() {
-		if t.Final() {
-			filter.Types = append(filter.Types, t)
-		}
-	}
-	ctx, cancel := context.WithCancel(c.Context)
-	defer cancel()
-	for e, err := range client.Events(ctx, filter) {
-		if err != nil {
-			return err
-		}
-		if !pending[e.Seq] {
-			continue
-		}
-		delete(pending, e.Seq)
-		finals[e.Type]++
-		_ = bar.Add(1)
-		if len(all) == 1 || c.String("output") == "json" {
-			if err := printFinal(c, &e); err != nil {
-				return err
-			}
-		}
-		if len(pending) == 0 {
-			break
-		}
-	}
-	_ = bar.Finish()
-	return all.summary(c, finals)
-}
-
-func printFinal(c *cli.Context, e *queue.Event) error {
-	print := eventLine
-	if c.String("output") == "json" {
-		print = eventJSON
-	}
-	line, err := print(e)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(c.App.Writer, line)
-	return err
-}
-
-func (all allSent) summary(c *cli.Context, finals map[queue.EventType]int) error {
-	distinct := 0
-	for _, n := range finals {
-		distinct += n
-	}
-	if len(all) > 1 {
-		for _, t := range queue.EventTypes() {
-			if n := finals[t]; n > 0 {
-				if _, err := fmt.Fprintf(c.App.ErrWriter, "%s: %d\n", t, n); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if lost := distinct - finals[queue.EventSubmitted]; lost > 0 {
-		return fmt.Errorf("%d of %d messages were not submitted", lost, distinct)
-	}
-	return nil
 }
 
 // progress is a bar on standard error, or nothing where that is no terminal.
