@@ -96,7 +96,8 @@ func (c *Client) readEvents(ctx context.Context, f EventFilter, yield func(Event
 	return nil
 }
 
-// Waiting lists the records of the messages that wait, in no order.
+// Waiting lists the records of the messages that wait, in no order. Those at work
+// are not among them.
 func (c *Client) Waiting(ctx context.Context) iter.Seq2[Waiting, error] {
 	return func(yield func(Waiting, error) bool) {
 		if err := c.readWaiting(ctx, func(w Waiting) bool { return yield(w, nil) }); err != nil {
@@ -122,7 +123,7 @@ func (c *Client) readWaiting(ctx context.Context, yield func(Waiting) bool) (err
 				return nil
 			}
 			var w Waiting
-			if json.Unmarshal(entry.Value(), &w) == nil && !yield(w) {
+			if json.Unmarshal(entry.Value(), &w) == nil && !w.Open && !yield(w) {
 				return nil
 			}
 		case <-ctx.Done():

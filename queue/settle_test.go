@@ -69,6 +69,9 @@ func TestThrottleComesBackWithItsState(t *testing.T) {
 	if second.Deliveries() != 2 || s.Throttles != 1 || s.Streak != 1 || s.Unexplained || s.Ends != 0 || s.Attempts != 0 {
 		t.Fatalf("second delivery %d, state %+v", second.Deliveries(), s)
 	}
+	for w, err := range b.client.Waiting(t.Context()) {
+		t.Errorf("%+v %v waits; want none, since the message is at work", w, err)
+	}
 	b.settle(second, submitted("1"))
 	b.queueEmpty()
 	b.wantTypes(seq, EventThrottled, EventSubmitted)
