@@ -29,6 +29,9 @@ const (
 	codeMessageNotFound  = 10037
 	codeWrongLastSeq     = 10071
 	codeConsumerNotFound = 10014
+	codeNoResources      = 10023
+	codeNoStorage        = 10047
+	codeStreamFull       = 10077 // or could not be written
 )
 
 // serverError is a refusal by JetStream.
@@ -65,7 +68,8 @@ type slot struct {
 
 	reply   string
 	round   int
-	sent    time.Time // zero while nothing waits
+	queued  time.Time // zero while nothing waits
+	sent    time.Time // zero while nothing waits, or is not sent yet
 	waiting bool
 }
 
@@ -113,16 +117,28 @@ func (c *confirmations) begin(now time.Time, s *slot) {
 	}
 }
 
-// wait returns the answer to the slot's write and gives the slot back.
-func (c *confirmations) wait(ctx context.Context, s *slot) error {
-	var err error
-	select {
-	case err = <-s.answer:
-	case <-ctx.Done():
-		err = errors.Join(errUnconfirmed, ctx.Err())
-	}
+// expect opens the slot for its answer; call it before the write is queued.
+func (c *confirmations) expect(now time.Time, s *slot) (reply string) {
 	c.mu.Lock()
-	s.waiting, s.sent = false, time.Time{}
+	defer c.mu.Unlock()
+	s.waiting, s.queued = true, now
+	return s.reply
+}
+
+// wait returns the answer to the slot's write.
+func (c *confirmations) wait(ctx context.Context, s *slot) error {
+	select {
+	case err := <-s.answer:
+		return err
+	case <-ctx.Done():
+		return errors.Join(errUnconfirmed, ctx.Err())
+	}
+}
+
+// release gives the slot back, with what wait returned.
+func (c *confirmations) release(s *slot, err error) {
+	c.mu.Lock()
+	s.waiting, s.queued, s.sent = false, time.Time{}, time.Time{}
 	if errors.Is(err, errUnconfirmed) {
 		c.rename(s)
 	}
@@ -131,15 +147,18 @@ func (c *confirmations) wait(ctx context.Context, s *slot) error {
 	}
 	c.mu.Unlock()
 	c.free <- s
-	return err
 }
 
-// expect opens the slot for its answer; call it before the write is queued.
-func (c *confirmations) expect(s *slot) (reply string) {
+// oldest is when the write that waits longest was queued, zero when none waits.
+func (c *confirmations) oldest() (queued time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.waiting = true
-	return s.reply
+	for _, s := range c.slots {
+		if !s.queued.IsZero() && (queued.IsZero() || s.queued.Before(queued)) {
+			queued = s.queued
+		}
+	}
+	return queued
 }
 
 // answered is the handler of the inbox.

@@ -20,8 +20,9 @@ func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, err 
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", e.Type, err)
 	}
-	err = j.persist(ctx, "the claim of the final", func(ctx context.Context) error {
+	err = j.persist(ctx, bucketStream(j.names.final), "the claim of the final", func(ctx context.Context) error {
 		err := j.write(ctx, write{
+			stream:  bucketStream(j.names.final),
 			subject: bucketSubject(j.names.final, seqKey(e.Seq)),
 			header:  nats.Header{headerExpected: {"0"}},
 			data:    data,
@@ -46,7 +47,7 @@ func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, err 
 
 // finalOf returns the final that was claimed for a message, nil without one.
 func (j *Journal) finalOf(ctx context.Context, seq uint64) (final *Event, err error) {
-	err = j.persist(ctx, "reading the final", func(ctx context.Context) (err error) {
+	err = j.persist(ctx, "", "reading the final", func(ctx context.Context) (err error) {
 		final, err = j.readFinal(ctx, seq)
 		return err
 	})
@@ -75,29 +76,18 @@ const (
 	persistMost  = 2 * time.Second
 )
 
-// persist repeats a step until it succeeds, ctx ends, or it can never succeed.
-// What the server refuses concerns this message alone; anything else means that
-// nothing can be stored, and closes the journal.
-func (j *Journal) persist(ctx context.Context, what string, step func(context.Context) error) error {
+// persist repeats a step that writes to a stream until it succeeds, ctx ends, or
+// it can never succeed. The name of the stream is empty for a step that reads.
+func (j *Journal) persist(ctx context.Context, stream, what string, step func(context.Context) error) error {
 	for wait := persistFirst; ; wait = min(2*wait, persistMost) {
-		err := j.health.await(ctx, j.stop)
-		if err == nil {
-			err = step(ctx)
-		}
+		err := j.attempt(ctx, stream, step)
 		switch {
 		case err == nil, errors.Is(err, errSuperseded):
 			return err
 		case errors.Is(err, errTooLarge), errors.Is(err, ErrClosed), ctx.Err() != nil:
 			return fmt.Errorf("%w: %s: %w", ErrNotStored, what, err)
 		}
-		if refused := (*serverError)(nil); !errors.As(err, &refused) {
-			j.fail(err)
-		}
 		j.client.logger.Warn("a step of settling is tried again", "step", what, "error", err)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %s: %w", ErrNotStored, what, err)
-		}
+		j.pause(ctx, stream, wait)
 	}
 }

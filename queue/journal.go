@@ -54,8 +54,9 @@ type Journal struct {
 }
 
 // write is one message to publish. With a slot somebody waits for its
-// confirmation.
+// confirmation, by the stream named.
 type write struct {
+	stream  string
 	subject string
 	header  nats.Header
 	data    []byte
@@ -79,7 +80,7 @@ func (c *Client) OpenJournal(cfg JournalConfig) (*Journal, error) {
 		client: c, names: c.names.Load(), metrics: cfg.Metrics.orDiscard(),
 		confirm: newConfirmations(nats.NewInbox(), cmp.Or(cfg.MaxUnconfirmed, defaultUnconfirmed)),
 		timeout: cmp.Or(cfg.ConfirmTimeout, defaultConfirmTimeout),
-		health:  health{changed: make(chan struct{})},
+		health:  health{faults: make(map[string]*fault)},
 		kick:    make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
@@ -95,9 +96,10 @@ func (c *Client) OpenJournal(cfg JournalConfig) (*Journal, error) {
 	return j, nil
 }
 
-// Healthy reports whether events can be stored. While they cannot, no intake
-// hands out anything.
-func (j *Journal) Healthy() bool { return !j.health.failing.Load() }
+// Healthy reports whether what the journal writes is stored, and confirmed within
+// about 1 s. While it is not, no intake hands out anything. After a failure it
+// turns true again with the first write that is confirmed, and not before.
+func (j *Journal) Healthy() bool { return !j.health.ill.Load() }
 
 // Failure is why the journal is not healthy, nil when it is.
 func (j *Journal) Failure() error { return j.health.failure() }
@@ -160,7 +162,8 @@ func (j *Journal) write(ctx context.Context, w write) error {
 	if err != nil {
 		return err
 	}
-	w.slot, w.reply = slot, j.confirm.expect(slot)
+	began := time.Now()
+	w.slot, w.reply = slot, j.confirm.expect(began, slot)
 	j.mu.Lock()
 	closed := j.closed
 	if !closed {
@@ -171,7 +174,12 @@ func (j *Journal) write(ctx context.Context, w write) error {
 		j.confirm.fail(slot, ErrClosed)
 	}
 	j.poke()
-	return j.confirm.wait(ctx, slot)
+	err = j.confirm.wait(ctx, slot)
+	// The write counts as waiting until the conclusion is drawn: a failing journal
+	// is not taken for a healthy one in between.
+	j.note(w.stream, began, err, ctx.Err() != nil)
+	j.confirm.release(slot, err)
+	return err
 }
 
 // run is the goroutine that writes.
@@ -220,13 +228,16 @@ func (j *Journal) publish(burst []write, now time.Time) (kept []write) {
 	return kept
 }
 
-// watch gives up on confirmations that take too long.
+// watch looks after confirmations that take long, and gives up on those that take
+// too long.
 func (j *Journal) watch() {
-	tick := time.NewTicker(j.timeout / 4)
+	tick := time.NewTicker(j.slowAfter() / 4)
 	defer tick.Stop()
 	for {
 		select {
 		case now := <-tick.C:
+			oldest := j.confirm.oldest()
+			j.noteSlow(!oldest.IsZero() && now.Sub(oldest) > j.slowAfter())
 			j.confirm.abandon(now.Add(-j.timeout))
 		case <-j.stop:
 			return
@@ -237,6 +248,7 @@ func (j *Journal) watch() {
 func (j *Journal) connectionChanged(connected bool) {
 	if connected {
 		j.poke() // what was kept
+		j.health.hurry()
 		return
 	}
 	j.confirm.abandon(time.Now())
@@ -285,28 +297,25 @@ func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
 	if err != nil {
 		return fmt.Errorf("event %s: %w", e.Type, err)
 	}
-	w := write{subject: e.Subject(j.names.prefix), data: data}
+	w := write{stream: j.names.events, subject: e.Subject(j.names.prefix), data: data}
 	if o.once != "" {
 		w.header = nats.Header{"Nats-Msg-Id": {o.once}}
 	}
-	for {
-		err := j.health.await(ctx, j.stop)
-		if err == nil && o.ours != nil && !o.ours() {
-			return errNotOurs
-		}
-		if err == nil {
-			err = j.storeOnce(ctx, e, w, o)
-		}
+	for wait := persistFirst; ; wait = min(2*wait, persistMost) {
+		err := j.attempt(ctx, w.stream, func(ctx context.Context) error {
+			if o.ours != nil && !o.ours() {
+				return errNotOurs
+			}
+			return j.storeOnce(ctx, e, w, o)
+		})
 		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, errTooLarge), errors.Is(err, ErrClosed):
-			return fmt.Errorf("%w: event %s: %w", ErrNotStored, e.Type, err)
-		case ctx.Err() != nil:
+		case err == nil, errors.Is(err, errNotOurs):
+			return err
+		case errors.Is(err, errTooLarge), errors.Is(err, ErrClosed), ctx.Err() != nil:
 			return fmt.Errorf("%w: event %s: %w", ErrNotStored, e.Type, err)
 		}
 		o.doubt = o.doubt || errors.Is(err, errUnconfirmed)
-		j.fail(err)
+		j.pause(ctx, w.stream, wait)
 	}
 }
 
@@ -321,9 +330,6 @@ func (j *Journal) storeOnce(ctx context.Context, e *Event, w write, o storeOptio
 	err := j.write(ctx, w)
 	if err == nil {
 		j.metrics.stored(time.Since(began))
-		if j.health.streak.Load() != 0 {
-			j.health.streak.Store(0)
-		}
 	}
 	return err
 }

@@ -22,9 +22,6 @@ var (
 // publishWindow bounds what a bulk publish has unconfirmed.
 const publishWindow = 256
 
-// codeStreamFull is what a stream that discards new messages answers.
-const codeStreamFull = 10077
-
 // Publish stores one message for a route and class. A message whose id was
 // published for the route before, within the stream's duplicate window, is
 // reported as a duplicate and not stored again.

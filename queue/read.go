@@ -89,7 +89,7 @@ func (c *Client) readEvents(ctx context.Context, f EventFilter, yield func(Event
 		left--
 		var e Event
 		// What cannot be read was not written by a gateway.
-		if json.Unmarshal(m.Data(), &e) == nil && f.matches(&e) && !yield(e) {
+		if json.Unmarshal(m.Data(), &e) == nil && e.Type != eventProbe && f.matches(&e) && !yield(e) {
 			return nil
 		}
 	}

@@ -77,6 +77,7 @@ func (j *Journal) storeReceipt(ctx context.Context, key ReceiptKey, ref ReceiptR
 	}
 	name := receiptKey(key.Account, key.MessageID)
 	err = j.write(ctx, write{
+		stream:  bucketStream(j.names.receipts),
 		subject: bucketSubject(j.names.receipts, name),
 		header:  nats.Header{headerTTL: {ttlOf(cmp.Or(key.TTL, maxValidity+receiptGrace))}},
 		data:    data,

@@ -86,6 +86,7 @@ func (j *Journal) storeRecord(ctx context.Context, r *Waiting, revision uint64) 
 	}
 	for range recordConflicts {
 		err = j.write(ctx, write{
+			stream:  bucketStream(j.names.waiting),
 			subject: bucketSubject(j.names.waiting, seqKey(r.Seq)),
 			header: nats.Header{
 				headerTTL:      {ttlOf(recordTTL(r, time.Now()))},

@@ -26,7 +26,7 @@ func (d *delivery) settle(ctx context.Context, o Outcome) error {
 	o.Carry(d.State())
 	e := d.complete(o, time.Now())
 	if o.DeferredReason != "" {
-		err := d.intake.journal.persist(ctx, "the deferred copy", func(ctx context.Context) error {
+		err := d.intake.journal.persist(ctx, d.intake.names.deferred, "the deferred copy", func(ctx context.Context) error {
 			return d.copyToDeferred(ctx, o.DeferredReason, e)
 		})
 		if err != nil {
@@ -145,7 +145,7 @@ func (d *delivery) acknowledge(recorded bool) {
 // index writes the entries of the receipt index.
 func (d *delivery) index(ctx context.Context, keys []ReceiptKey) error {
 	for _, key := range keys {
-		err := d.intake.journal.persist(ctx, "the receipt index", func(ctx context.Context) error {
+		err := d.intake.journal.persist(ctx, bucketStream(d.intake.names.receipts), "the receipt index", func(ctx context.Context) error {
 			return d.intake.journal.storeReceipt(ctx, key, d.receiptRef(key))
 		})
 		if err != nil {
@@ -205,7 +205,7 @@ func (d *delivery) storeRecord(ctx context.Context, s State, reason string) erro
 	j := d.intake.journal
 	for {
 		_, count := d.current()
-		err := j.persist(ctx, "the record", func(ctx context.Context) error {
+		err := j.persist(ctx, bucketStream(j.names.waiting), "the record", func(ctx context.Context) error {
 			return j.storeRecord(ctx, d.record(s, count, reason), d.revision)
 		})
 		if _, now := d.current(); err != nil || now == count {
@@ -261,5 +261,7 @@ func (d *delivery) copyToDeferred(ctx context.Context, reason string, e *Event) 
 	header.Set(HeaderOriginalSeq, seqKey(d.seq))
 	header.Set(HeaderOriginalTime, d.published.UTC().Format(time.RFC3339Nano))
 	header.Set(HeaderEvent, string(summary))
-	return d.intake.journal.write(ctx, write{subject: n.deferredSubject(d.lane.Route, reason), header: header, data: d.data})
+	return d.intake.journal.write(ctx, write{
+		stream: n.deferred, subject: n.deferredSubject(d.lane.Route, reason), header: header, data: d.data,
+	})
 }
