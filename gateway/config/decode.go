@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding"
 	"errors"
 	"fmt"
@@ -11,9 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -31,18 +30,12 @@ func Decode(data []byte) (*Config, error) {
 func decode(file string, data []byte) (*Config, []error) {
 	c := defaults()
 	c.origin = origin{file: file, at: map[string]position{}, said: map[string]bool{}}
-	d := &decoder{origin: &c.origin, anchors: map[string]ast.Node{}}
-	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		return c, []error{d.syntax(err)}
-	}
-	docs := slices.DeleteFunc(tree.Docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
-	if len(docs) > 1 {
-		d.fault(docs[1].Body, "", "", "is a second YAML document", "keep one configuration in a file")
-	}
-	if len(docs) > 0 {
-		d.value(docs[0].Body, reflect.ValueOf(c).Elem(), "")
-	}
+	d := &decoder{origin: &c.origin, anchors: map[string]ast.Node{}, merging: map[ast.MapNode]bool{}}
+	d.guarded(func() {
+		if body := d.parse(bytes.TrimPrefix(data, []byte(byteOrderMark))); body != nil {
+			d.value(body, reflect.ValueOf(c).Elem(), "")
+		}
+	})
 	return c, d.faults
 }
 
@@ -51,30 +44,24 @@ func decode(file string, data []byte) (*Config, []error) {
 type decoder struct {
 	origin  *origin
 	anchors map[string]ast.Node
+	merging map[ast.MapNode]bool // the mappings whose merge keys are being followed
 	faults  []error
 }
 
-// syntax turns a parse error into a fault. It leaves out the excerpt of the
-// source, which may hold a password.
-func (d *decoder) syntax(err error) error {
-	f := &Fault{Pos: d.origin.file, Problem: "is not YAML", Remedy: "check indentation, colons and quotes"}
-	if e, ok := errors.AsType[yaml.Error](err); ok {
-		f.Problem = "is not YAML: " + e.GetMessage()
-		if t := e.GetToken(); t != nil {
-			f.Pos = d.origin.format(position{t.Position.Line, t.Position.Column})
-		}
+// fault notes that the value at path could not be taken: what validation would say of it is left out.
+func (d *decoder) fault(n ast.Node, path, value, problem, remedy string) {
+	d.remark(n, path, value, problem, remedy)
+	if path != "" {
+		d.origin.said[path] = true
 	}
-	return f
 }
 
-func (d *decoder) fault(n ast.Node, path, value, problem, remedy string) {
+// remark notes a fault that leaves the value at path, or what is known of it, in force.
+func (d *decoder) remark(n ast.Node, path, value, problem, remedy string) {
 	at := placeOf(n)
 	d.faults = append(d.faults, &Fault{
 		Pos: d.origin.format(at), Path: path, Value: value, Problem: problem, Remedy: remedy, at: at,
 	})
-	if path != "" {
-		d.origin.said[path] = true
-	}
 }
 
 func placeOf(n ast.Node) position {
@@ -141,7 +128,11 @@ func (d *decoder) wrongText(n ast.Node, v reflect.Value, path, text string, err 
 
 // resolve follows anchors, aliases and tags.
 func (d *decoder) resolve(n ast.Node, path string) ast.Node {
-	for {
+	for start, steps := n, 0; ; steps++ {
+		if steps > deepest {
+			d.fault(start, path, "", "stands for itself", "write a value in place of the alias")
+			return nil
+		}
 		switch t := n.(type) {
 		case *ast.AnchorNode:
 			d.anchors[t.Name.GetToken().Value] = t.Value
@@ -193,51 +184,89 @@ func (d *decoder) entries(m ast.MapNode, path string) []entry {
 	var merged, own []entry
 	seen := map[string]bool{}
 	for it := m.MapRange(); it.Next(); {
-		if _, ok := it.Key().(*ast.MergeKeyNode); ok {
-			if base, ok := d.resolve(it.Value(), path).(ast.MapNode); ok {
-				merged = append(merged, d.entries(base, path)...)
-				continue
-			}
-			d.fault(it.Key(), path, "<<", "does not merge a mapping", "write <<: *name of a mapping")
-			continue
+		key := it.Key()
+		name, ok := scalarText(key)
+		if _, merge := key.(*ast.MergeKeyNode); merge {
+			name, ok = "<<", true
 		}
-		name, ok := scalarText(it.Key())
-		if !ok {
-			d.fault(it.Key(), path, "", "has a key that is not a word", "use a plain name")
-			continue
+		switch {
+		case !ok:
+			d.remark(key, path, "", "has a key that is not a word", "use a plain name")
+		case seen[name]:
+			d.remark(key, join(path, name), "", "is there twice", "remove one")
+		case name == "<<":
+			merged = d.mergedEntries(key, it.Value(), m, path)
+		default:
+			own = append(own, entry{key, name, it.Value()})
 		}
-		if seen[name] {
-			d.fault(it.Key(), join(path, name), "", "is there twice", "remove one")
-			continue
-		}
-		seen[name] = true
-		own = append(own, entry{it.Key(), name, it.Value()})
+		seen[name] = ok
 	}
 	return append(merged, own...)
+}
+
+// mergedEntries lists the keys of the mapping that the merge key of m names. One that contains m would never end.
+func (d *decoder) mergedEntries(key, val ast.Node, m ast.MapNode, path string) []entry {
+	base, ok := d.resolve(val, path).(ast.MapNode)
+	if !ok {
+		d.remark(key, join(path, "<<"), "", "does not merge a mapping", "write <<: *name of a mapping")
+		return nil
+	}
+	d.merging[m] = true
+	defer delete(d.merging, m)
+	switch {
+	case d.merging[base]:
+		d.remark(key, join(path, "<<"), "", "merges a mapping into itself", "name another mapping")
+	case len(d.merging) > deepest:
+		d.remark(key, join(path, "<<"), "", fmt.Sprintf("merges a mapping that merges another, more than %d times", deepest), "merge fewer")
+	default:
+		return d.entries(base, path)
+	}
+	return nil
 }
 
 // fields decodes a mapping into a struct.
 func (d *decoder) fields(m ast.MapNode, v reflect.Value, path string) {
 	known := fieldsByKey(v.Type())
-	for _, e := range d.entries(m, path) {
+	entries := d.entries(m, path)
+	given := map[string]bool{}
+	for _, e := range entries {
+		given[e.name] = true
+	}
+	for _, e := range entries {
 		at := join(path, e.name)
 		i, ok := known[e.name]
 		if !ok {
-			d.unknown(e, at, path, slices.Sorted(maps.Keys(known)))
-			continue
+			near := nearest(e.name, slices.Sorted(maps.Keys(known)))
+			d.unknown(e, at, near, known)
+			if near == "" || given[near] {
+				continue // the key that was meant is judged by itself
+			}
+			at, i = join(path, near), known[near]
+			if !isSection(v.Field(i)) {
+				d.origin.said[at] = true // it is misspelt, not missing
+				continue
+			}
+			// A section is read all the same: what is in it may have faults of its own.
 		}
 		d.origin.at[at] = placeOf(e.key)
 		d.value(e.val, v.Field(i), at)
 	}
 }
 
-func (d *decoder) unknown(e entry, at, path string, known []string) {
-	remedy := "known here: " + strings.Join(known, ", ")
-	if near := nearest(e.name, known); near != "" {
-		remedy = "did you mean " + near + "?"
-		d.origin.said[join(path, near)] = true
+// isSection says whether v is a mapping and nothing else.
+func isSection(v reflect.Value) bool {
+	if _, scalar := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); scalar {
+		return false
 	}
-	d.fault(e.key, at, "", "is not a known key", remedy)
+	return v.Kind() == reflect.Struct || v.Kind() == reflect.Map
+}
+
+func (d *decoder) unknown(e entry, at, near string, known map[string]int) {
+	remedy := "known here: " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+	if near != "" {
+		remedy = "did you mean " + near + "?"
+	}
+	d.remark(e.key, at, "", "is not a known key", remedy)
 }
 
 // mapping decodes a mapping into a map; an element starts from its defaults.

@@ -10,7 +10,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", minimal, "accounts: {acme: {address: 'h:1', system_id: s, password: p}}",
-		"a: &a {<<: *a}", "accounts: &x {acme: *x}", "? [a]\n: b", "!!binary x", "accounts: {<<: [1]}", "---\n---\n", "\xff", "streams: {max_bytes: 1e30GiB}",
+		"a: &a {<<: *a}", "accounts:\n  acme: &x\n    <<: *x\n", "accounts: {a: &a {<<: *b}, b: &b {<<: *a}}", "faults: !00 00", "\uFEFFhttp: off", "accounts: &x {acme: *x}", "? [a]\n: b", "!!binary x", "accounts: {<<: [1]}", "---\n---\n", "\xff", "streams: {max_bytes: 1e30GiB}",
 		"accounts: {acme: {address: 'h:1', system_id: s, password: p, rate: {declared: 1e3}, noise: {max: 1e-7%}, validity: {min: 1.5s}}}",
 	} {
 		f.Add([]byte(seed))

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -13,7 +15,7 @@ import (
 // accounts.acme.password), fills in defaults, looks up secrets and validates.
 // The error joins every fault, one [*Fault] each.
 func Load(path string) (*Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -53,16 +55,13 @@ func (c *Config) resolve(dir string, env map[string]string) []error {
 	r.secret("nats.credentials.password", &c.NATS.Credentials.Password)
 	r.file("nats.credentials.file", &c.NATS.Credentials.File)
 	r.file("nats.credentials.nkey", &c.NATS.Credentials.NKey)
-	r.file("nats.credentials.tls.ca", &c.NATS.Credentials.TLS.CA)
-	r.file("nats.credentials.tls.cert", &c.NATS.Credentials.TLS.Cert)
-	r.file("nats.credentials.tls.key", &c.NATS.Credentials.TLS.Key)
+	nats := &c.NATS.Credentials.TLS
+	r.certificates("nats.credentials.tls", &nats.CA, &nats.Cert, &nats.Key)
 	r.absolute(&c.NATS.Embedded.Dir)
 	for name, a := range sorted(c.Accounts) {
 		at := "accounts." + name
 		r.secret(at+".password", &a.Password)
-		r.file(at+".tls.ca", &a.TLS.CA)
-		r.file(at+".tls.cert", &a.TLS.Cert)
-		r.file(at+".tls.key", &a.TLS.Key)
+		r.certificates(at+".tls", &a.TLS.CA, &a.TLS.Cert, &a.TLS.Key)
 	}
 	return r.faults
 }
@@ -85,18 +84,33 @@ func (r *resolver) absolute(path *string) {
 	}
 }
 
-// file checks that a named file can be opened.
-func (r *resolver) file(at string, path *string) {
+// file reads a named file, to find out now that it cannot be read; nil where none is named or it cannot.
+func (r *resolver) file(at string, path *string) []byte {
 	if *path == "" {
-		return
+		return nil
 	}
 	r.absolute(path)
-	f, err := os.Open(*path)
+	data, err := readFile(*path)
 	if err != nil {
-		r.fault(at, *path, "cannot be opened: "+cause(err), "name a readable file")
+		r.fault(at, *path, "cannot be read: "+cause(err), "name a readable file")
+		return nil
+	}
+	return data
+}
+
+// certificates checks that PEM files hold what TLS will look for in them.
+func (r *resolver) certificates(at string, ca, cert, key *string) {
+	authorities := r.file(at+".ca", ca)
+	if authorities != nil && !x509.NewCertPool().AppendCertsFromPEM(authorities) {
+		r.fault(at+".ca", *ca, "holds no certificate", "name a PEM file with a CERTIFICATE block")
+	}
+	certPEM, keyPEM := r.file(at+".cert", cert), r.file(at+".key", key)
+	if certPEM == nil || keyPEM == nil {
 		return
 	}
-	_ = f.Close() // nothing was written
+	if _, err := tls.X509KeyPair(certPEM, keyPEM); err != nil {
+		r.fault(at+".cert", *cert, "does not go with key: "+strings.TrimPrefix(err.Error(), "tls: "), "name the PEM files of one certificate and its private key")
+	}
 }
 
 func (r *resolver) secret(at string, s *Secret) {
@@ -114,7 +128,7 @@ func (r *resolver) secret(at string, s *Secret) {
 	case s.File != "":
 		path := s.File
 		r.absolute(&path)
-		data, err := os.ReadFile(path)
+		data, err := readFile(path)
 		if err != nil {
 			r.fault(at+".file", path, "cannot be read: "+cause(err), "name a readable file that holds the secret")
 			r.c.origin.said[at] = true

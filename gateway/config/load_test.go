@@ -162,7 +162,7 @@ func TestFaults(t *testing.T) {
 		{"version", account(", interface_version: 3.3"), "use 3.4 or 5.0"},
 		{"tls off", account(", tls: {server_name: x}"), "has settings but is not enabled"},
 		{"tls pair", account(", tls: {enabled: true, cert: /dev/null}"), "has only one of cert and key"},
-		{"tls file", account(", tls: {enabled: true, ca: /nowhere/ca.pem}"), `"/nowhere/ca.pem" cannot be opened: no such file or directory`},
+		{"tls file", account(", tls: {enabled: true, ca: /nowhere/ca.pem}"), `"/nowhere/ca.pem" cannot be read: no such file or directory`},
 		{"id_tlv", account(", text: {id_tlv: '0x1300'}"), "use 0x1400 to 0x3FFF"},
 		{"ack_wait", account("") + "\nstreams: {ack_wait: 20s}", "is not longer than accounts.acme.response_timeout"},
 		{"size", minimal + "streams: {max_bytes: 1GB2}", "is not a size"},
