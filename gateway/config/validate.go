@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -118,18 +119,36 @@ func (v *validator) share(path string, p, high Percent) {
 	}
 }
 
-func (v *validator) hostPort(path, addr string, lowest int) (host string, ok bool) {
+// hostPort checks an address. Only a listener may leave the host out, which means every address of this machine.
+func (v *validator) hostPort(path, addr string, lowest uint64) (host string, ok bool) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		v.add(path, addr, "is not host:port", "for example 127.0.0.1:2775; an IPv6 host goes in brackets")
 		return "", false
 	}
-	n, err := strconv.Atoi(port)
-	if err != nil || n < lowest || n > 65535 {
+	n, err := strconv.ParseUint(port, 10, 16) // which takes no sign
+	if err != nil || n < lowest {
 		v.add(path, addr, fmt.Sprintf("has the port %q", port), fmt.Sprintf("use %d to 65535", lowest))
 		return "", false
 	}
+	if host != "" && !isHost(host) {
+		v.add(path, addr, fmt.Sprintf("has the host %q", host), "write a host name or an IP address, for example smsc.example.net:2775")
+		return "", false
+	}
 	return host, true
+}
+
+// isHost accepts IP addresses, and names as resolvers take them (RFC 1123 section 2.1, and the underscore).
+func isHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return true
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(s, "."), ".") {
+		if label == "" || len(label) > 63 || strings.IndexFunc(label, func(r rune) bool { return !isNameRune(r) }) >= 0 {
+			return false
+		}
+	}
+	return len(s) <= 253
 }
 
 func (v *validator) nats() {
@@ -213,7 +232,9 @@ func (v *validator) account(at string, a *Account) {
 		v.add(at+".address", "", "is missing", "write the SMSC as host:port, for example smsc.example.net:2775")
 	}
 	for _, addr := range a.Address {
-		v.hostPort(at+".address", addr, 1)
+		if host, ok := v.hostPort(at+".address", addr, 1); ok && host == "" {
+			v.add(at+".address", addr, "has no host", "write the SMSC as host:port, for example smsc.example.net:2775")
+		}
 	}
 	if v.required(at+".system_id", a.SystemID, "write the name that the SMSC knows you by") {
 		v.octets(at+".system_id", a.SystemID, 15)
@@ -279,6 +300,16 @@ func (v *validator) idTLV(at, tag string) {
 	}
 }
 
+// acceptsThrottle says whether a table takes a throttle, ESME_RTHROTTLED or ESME_RMSGQFUL, for success.
+func acceptsThrottle(t *classify.Table) bool {
+	for _, phase := range classify.Phases() {
+		if t.Of(phase, 0x58).Class == classify.OK || t.Of(phase, 0x14).Class == classify.OK {
+			return true
+		}
+	}
+	return false
+}
+
 // statuses asks package classify, one key at a time, so that each fault has
 // its place; the last call finds two keys for one status.
 func (v *validator) statuses(at string, a *Account) {
@@ -289,8 +320,13 @@ func (v *validator) statuses(at string, a *Account) {
 	}
 	for key, s := range sorted(a.Statuses) {
 		path := at + ".statuses." + key
-		if _, err := table.With("", map[string]classify.Override{key: classify.Override(s)}); err != nil {
+		changed, err := table.With("", map[string]classify.Override{key: classify.Override(s)})
+		switch {
+		case err != nil:
 			v.add(path, "", strings.TrimPrefix(err.Error(), fmt.Sprintf("statuses %q: ", key)), "")
+		case acceptsThrottle(changed):
+			v.add(path, "ok", "would report messages as submitted that the SMSC refused for now",
+				"use throttle, retry, terminal, config or unknown; without the key it is throttle")
 		}
 	}
 	if len(v.faults) > before {
