@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,6 +162,38 @@ func TestReceiptIndex(t *testing.T) {
 	}
 	if err := other.FinishReceipt(t.Context(), "acme", "nobody"); err != nil {
 		t.Errorf("an id that nobody knows: %v", err)
+	}
+}
+
+// TestReceiptIndexOfHugeIDs has message ids beyond SMPP's limit: they must make no
+// subject that the server ends the connection for.
+func TestReceiptIndexOfHugeIDs(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	i := b.intake(IntakeConfig{})
+	for length, wantKey := range map[int]int{
+		maxMessageID: len("acme.") + 87, maxMessageID + 1: len("acme.") + 64, 255: len("acme.") + 64, 60_000: len("acme.") + 64,
+	} {
+		id := strings.Repeat("X", length)
+		if got := len(receiptKey("acme", id)); got != wantKey {
+			t.Errorf("%d octets: a key of %d, want %d", length, got, wantKey)
+		}
+		b.publish(testLane, fmt.Sprint(length))
+		b.settle(b.next(i), submitted(id))
+		ref, ok, err := b.connect().LookupReceipt(t.Context(), "acme", id)
+		if err != nil || !ok || ref.ID != fmt.Sprint(length) || ref.MessageID != id[:min(length, 255)] {
+			t.Errorf("%d octets: %+v %v %v", length, ref, ok, err)
+		}
+		if _, ok, err := b.connect().LookupReceipt(t.Context(), "acme", id+"y"); ok || err != nil {
+			t.Errorf("%d octets, another id: %v %v", length, ok, err)
+		}
+		if err := b.client.FinishReceipt(t.Context(), "acme", id); err != nil {
+			t.Errorf("%d octets: %v", length, err)
+		}
+	}
+	b.queueEmpty()
+	if err := b.client.CloseCause(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"container/list"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +22,9 @@ const (
 	receiptGrace    = 24 * time.Hour
 	receiptFinalTTL = 10 * time.Minute
 	receiptCached   = 4096
+
+	maxMessageID = 65 // SMPP 3.4 section 5.2.23
+	maxStoredID  = 255
 )
 
 // ReceiptRef is what the receipt index knows about a message id of the SMSC.
@@ -30,8 +35,8 @@ type ReceiptRef struct {
 	Class   string `json:"class,omitempty"`
 	Tenant  string `json:"tenant,omitempty"`
 	Account string `json:"account"`
-	// MessageID is the id exactly as the SMSC gave it; the key is its canonical
-	// form, which another id may share.
+	// MessageID is the id exactly as the SMSC gave it, of which 255 octets are
+	// kept; the key is its canonical form, which another id may share.
 	MessageID string `json:"message_id"`
 	Segment   int    `json:"segment,omitempty"`
 	Segments  int    `json:"segments,omitempty"`
@@ -65,12 +70,20 @@ func CanonicalID(messageID string) string {
 	return cmp.Or(strings.TrimLeft(id, "0"), "0")
 }
 
+// receiptKey is of bounded length whatever the SMSC gives: a longer subject than
+// the server takes ends the connection. An id beyond SMPP's limit is hashed.
 func receiptKey(account, messageID string) string {
-	return account + "." + base64.RawURLEncoding.EncodeToString([]byte(CanonicalID(messageID)))
+	id := CanonicalID(messageID)
+	if len(id) > maxMessageID {
+		sum := sha256.Sum256([]byte(id))
+		return account + "." + hex.EncodeToString(sum[:])
+	}
+	return account + "." + base64.RawURLEncoding.EncodeToString([]byte(id))
 }
 
 // storeReceipt writes one index entry.
 func (j *Journal) storeReceipt(ctx context.Context, key ReceiptKey, ref ReceiptRef) error {
+	ref.MessageID = ref.MessageID[:min(len(ref.MessageID), maxStoredID)]
 	data, err := json.Marshal(ref)
 	if err != nil {
 		return fmt.Errorf("receipt index: %w", err)
