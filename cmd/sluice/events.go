@@ -27,8 +27,8 @@ func eventsCommand() *cli.Command {
 			&cli.StringFlag{Name: "route", Usage: "only events of this `ROUTE`"},
 			&cli.StringFlag{Name: "id", Usage: "only events of this delivery `ID`"},
 			&cli.Uint64Flag{Name: "seq", Usage: "only events of the message with this stream `SEQUENCE`"},
-			&cli.DurationFlag{Name: "since", Usage: "only events of the last `DURATION`, for example 1h"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORMAT`: table, or json for one object a line"},
+			durationFlag("since", "only events of the last `DURATION`, for example 1h or 7d"),
+			outputFlag(),
 		),
 		Action: events,
 	}
@@ -36,7 +36,7 @@ func eventsCommand() *cli.Command {
 
 func events(c *cli.Context) error {
 	filter := queue.EventFilter{Route: c.String("route"), ID: c.String("id"), Seq: c.Uint64("seq"), Follow: c.Bool("follow")}
-	if d := c.Duration("since"); d > 0 {
+	if d := duration(c, "since"); d > 0 {
 		filter.Since = time.Now().Add(-d)
 	}
 	for _, name := range c.StringSlice("type") {
@@ -46,22 +46,18 @@ func events(c *cli.Context) error {
 		}
 		filter.Types = append(filter.Types, t)
 	}
-	print := eventLine
-	switch c.String("output") {
-	case "json":
-		print = eventJSON
-	case "table":
-		if _, err := fmt.Fprintln(c.App.Writer, eventHeader()); err != nil {
-			return err
-		}
-	default:
-		return cli.Exit(fmt.Sprintf("--output %q: use table or json", c.String("output")), 2)
-	}
 	client, err := connect(c)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
+	print := eventJSON
+	if c.String("output") == "table" {
+		print = eventLine
+		if _, err := fmt.Fprintln(c.App.Writer, eventHeader()); err != nil {
+			return err
+		}
+	}
 	for e, err := range client.Events(c.Context, filter) {
 		if filter.Follow && errors.Is(err, context.Canceled) {
 			return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func sendCommand() *cli.Command {
 			&cli.StringFlag{Name: "text", Usage: "`TEXT` of the message"},
 			&cli.StringFlag{Name: "id", Usage: "delivery `ID`; one is made up without it"},
 			&cli.BoolFlag{Name: "receipt", Usage: "ask the SMSC for a delivery receipt"},
-			&cli.DurationFlag{Name: "expires-in", Usage: "`DURATION` after which the message must not be sent any more"},
+			durationFlag("expires-in", "`DURATION` after which the message must not be sent any more, for example 15m or 7d"),
 			&cli.StringFlag{Name: "file", Usage: "`FILE` with one message as JSON a line; - reads standard input"},
 			&cli.BoolFlag{Name: "wait", Usage: "wait until each message has its final outcome; the exit code is 1 unless all were submitted"},
 			outputFlag(),
@@ -68,7 +69,7 @@ func messagesToSend(c *cli.Context) ([]*queue.Message, error) {
 	if path == "" {
 		m := &queue.Message{
 			ID: c.String("id"), From: c.String("from"), To: c.String("to"), Text: c.String("text"), Receipt: c.Bool("receipt"),
-			ExpiresIn: c.Duration("expires-in"),
+			ExpiresIn: duration(c, "expires-in"),
 		}
 		if err := m.Validate(); err != nil {
 			return nil, err
@@ -103,21 +104,27 @@ func readMessages(in io.Reader) ([]*queue.Message, error) {
 	var faults []error
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longestLine)
-	for n := 1; lines.Scan(); n++ {
-		if len(lines.Bytes()) == 0 {
+	n := 1
+	for ; len(faults) < mostFaults && lines.Scan(); n++ {
+		line := lines.Bytes()
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\uFEFF")) // some editors put it in front of UTF-8
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		m, err := queue.Decode(lines.Bytes())
+		m, err := queue.Decode(line)
 		if err != nil {
-			if faults = append(faults, fmt.Errorf("line %d: %w", n, err)); len(faults) == mostFaults {
-				break
-			}
+			faults = append(faults, fmt.Errorf("line %d: %w", n, err))
 			continue
 		}
 		messages = append(messages, m)
 	}
-	if err := lines.Err(); err != nil {
-		faults = append(faults, fmt.Errorf("after line %d: %w", len(messages), err))
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		faults = append(faults, fmt.Errorf("line %d: longer than %d octets: write one message a line", n, longestLine))
+	case err != nil:
+		faults = append(faults, fmt.Errorf("line %d: %w", n, err))
 	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("nothing was published:\n%w", errors.Join(faults...))

@@ -321,7 +321,7 @@ func setText(v reflect.Value, text string) error {
 		return u.UnmarshalText([]byte(text))
 	}
 	if v.Type() == reflect.TypeFor[time.Duration]() {
-		d, err := parseDuration(text)
+		d, err := ParseDuration(text)
 		v.SetInt(int64(d))
 		return err
 	}

@@ -103,7 +103,7 @@ func (a *Allowance) UnmarshalText(text []byte) error {
 	if err != nil || n < 1 {
 		return wrong
 	}
-	d, err := parseDuration(strings.TrimSpace(per))
+	d, err := ParseDuration(strings.TrimSpace(per))
 	if err != nil || d <= 0 {
 		return wrong
 	}
@@ -130,7 +130,7 @@ func (s *Sync) UnmarshalText(text []byte) error {
 		*s = SyncAlways
 		return nil
 	}
-	d, err := parseDuration(string(text))
+	d, err := ParseDuration(string(text))
 	if err != nil || d <= 0 {
 		return &valueError{problem: "is not an interval", remedy: "write always or a duration above 0, for example 1s"}
 	}
@@ -146,9 +146,9 @@ func (s Sync) MarshalText() ([]byte, error) {
 	return []byte(formatDuration(time.Duration(s))), nil
 }
 
-// parseDuration reads what time.ParseDuration reads, and a leading number of
-// days as in 7d or 1d12h.
-func parseDuration(text string) (time.Duration, error) {
+// ParseDuration reads what time.ParseDuration reads, and a leading number of
+// days as in 7d or 1d12h. The error says what is wrong and what would be right.
+func ParseDuration(text string) (time.Duration, error) {
 	wrong := &valueError{problem: "is not a duration", remedy: "write a number with a unit, for example 500ms, 30s, 10m, 24h or 7d"}
 	days, rest, ok := strings.Cut(text, "d")
 	if !ok {
