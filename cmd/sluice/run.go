@@ -44,12 +44,15 @@ func run(c *cli.Context) error {
 	for _, w := range cfg.Warnings() {
 		log.Warn("configuration", "warning", w)
 	}
+	if err := checkPorts(c.Context, cfg); err != nil {
+		return err
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	v, rev := buildVersion()
 	g, err := gateway.New(c.Context, cfg, gateway.Options{Logger: log, Registry: registry, Version: v, Commit: rev})
 	if err != nil {
-		return err
+		return explainStore(err, cfg)
 	}
 	log.Info("sluice runs", "instance", cfg.Instance, "version", v, "nats", g.NATSURL(), "http", g.HTTPAddr())
 	if err := g.Run(c.Context); err != nil {

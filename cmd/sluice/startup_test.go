@@ -1,0 +1,48 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+)
+
+func TestRunNamesThePortsThatAreTaken(t *testing.T) {
+	d := newDaemon(t, "127.0.0.1:1", "", "")
+	for _, addr := range []string{d.nats, d.http} {
+		listener, err := net.Listen("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+	}
+	_, errs, err := sluice(t, "run", "-c", d.config)
+	if exitStatus(err) != 1 {
+		t.Errorf("run: %v", err)
+	}
+	contains(t, "run", errs,
+		"nats.embedded.listen: "+d.nats+" is in use by another process; stop that one, or set another port, or nats.url",
+		"http: "+d.http+" is in use by another process; stop that one, or set another port, or off")
+}
+
+func TestRunNamesAnAddressOfAnotherMachine(t *testing.T) {
+	path := write(t, "sluice.yaml", `
+nats: {embedded: {listen: "127.0.0.1:0"}}
+http: "192.0.2.1:9464"
+accounts: {acme: {address: "127.0.0.1:1", system_id: s, password: p}}
+`)
+	_, errs, err := sluice(t, "run", "-c", path)
+	if exitStatus(err) != 1 {
+		t.Errorf("run: %v", err)
+	}
+	contains(t, "run", errs, "http: cannot listen on 192.0.2.1:9464: ", "set another port, or off")
+}
+
+func TestRunSaysWhichStoreIsTooSmall(t *testing.T) {
+	d := newDaemon(t, "127.0.0.1:1", "", "max_bytes: 1000TiB")
+	_, errs, err := sluice(t, "run", "-c", d.config)
+	if exitStatus(err) != 1 {
+		t.Errorf("run: %v", err)
+	}
+	contains(t, "run", errs, "insufficient storage resources", "nats.embedded.dir, "+filepath.Join(filepath.Dir(d.config), "data"),
+		"streams.max_bytes is 1000TiB", "lower streams.max_bytes")
+}
