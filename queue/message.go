@@ -45,14 +45,15 @@ type TLV struct {
 type Message struct {
 	// ID is the delivery id, 1 to 128 printable characters; optional.
 	ID string
-	// From and To are the addresses as written, From being optional.
+	// From and To are the addresses as written, From being optional. To is a
+	// number, and From a number or a name, unless FromTON or ToTON is given.
 	From, To string
 	// FromTON to ToNPI override what [InferAddress] derives.
 	FromTON, FromNPI, ToTON, ToNPI *uint8
 	// Text is the message; exactly one of Text and Data is given.
 	Text string
 	// Data is the message in octets; it needs DataCoding unless Encoding is
-	// binary.
+	// binary. Text has none.
 	Data       []byte
 	DataCoding *uint8
 	Encoding   Encoding

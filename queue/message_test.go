@@ -30,7 +30,7 @@ func TestDecodeTheContractsExample(t *testing.T) {
 func fullMessage() *Message {
 	return &Message{
 		ID: "id-1", From: "12345", To: "+15550100", FromTON: new(uint8(3)), FromNPI: new(uint8(0)), ToTON: new(uint8(1)), ToNPI: new(uint8(1)),
-		Text: "caf\u00e9 \"quoted\" \\ \n\u20ac \U0001F4E6", DataCoding: new(uint8(0x10)), Encoding: EncodingUCS2,
+		Text: "caf\u00e9 \"quoted\" \\ \n\u20ac \U0001F4E6", Encoding: EncodingUCS2,
 		UDH: []byte{4, 0, 3, 1, 2}, Receipt: true, ExpiresAt: time.Date(2026, 11, 30, 8, 15, 0, 5, time.UTC), IfUnknown: UnknownHold,
 		ServiceType: "CMT", ProtocolID: new(uint8(0x40)), PriorityFlag: new(uint8(0)), ReplaceIfPresent: true,
 		TLVs: []TLV{{"0x1401", []byte{0, 255}}, {"user_response_code", []byte{7}}, {"5121", []byte{}}}, Tenant: "t_1",
@@ -69,6 +69,21 @@ func TestDecodeNamesFieldAndFault(t *testing.T) {
 		"to is a number":        {`{"to":15550100,"text":"x"}`, "to"},
 		"to is null":            {`{"to":null,"text":"x"}`, "to"},
 		"to too long":           {`{"to":"+123456789012345678901","text":"x"}`, "to"},
+		"to a name":             {`{"to":"ACME","text":"x"}`, "to"},
+		"to with spaces":        {`{"to":"+1 15550100","text":"x"}`, "to"},
+		"to a lone plus":        {`{"to":"+","text":"x"}`, "to"},
+		"to two pluses":         {`{"to":"++15550100","text":"x"}`, "to"},
+		"to 21 digits":          {`{"to":"123456789012345678901","text":"x"}`, "to"},
+		"to foreign digits":     {`{"to":"\u0661\u0662","text":"x"}`, "to"},
+		"to long with a ton":    {`{"to":"ABCDEFGHIJKLMNOPQRSTU","to_ton":5,"text":"x"}`, "to"},
+		"to control with a ton": {`{"to":"a\u0007","to_ton":5,"text":"x"}`, "to"},
+		"to empty with a ton":   {`{"to":"","to_ton":5,"text":"x"}`, "to"},
+		"from a lone plus":      {`{` + valid + `,"from":"+"}`, "from"},
+		"from with a space":     {`{` + valid + `,"from":"+1555 15550100"}`, "from"},
+		"from plus and letters": {`{` + valid + `,"from":"+ACME"}`, "from"},
+		"from 21 digits":        {`{` + valid + `,"from":"+123456789012345678901"}`, "from"},
+		"from control":          {`{` + valid + `,"from":"AC\u001bME"}`, "from"},
+		"text with data_coding": {`{` + valid + `,"data_coding":0}`, "data_coding"},
 		"to not ascii":          {`{"to":"+1555\u00e9","text":"x"}`, "to"},
 		"from too long":         {`{` + valid + `,"from":"ABCDEFGHIJKLMNOPQRSTU"}`, "from"},
 		"neither text nor data": {`{"to":"+15550100"}`, "text"},
@@ -120,6 +135,27 @@ func TestDecodeNamesFieldAndFault(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestValidateTakesAddresses(t *testing.T) {
+	digits := strings.Repeat("9", maxAddress)
+	for name, m := range map[string]Message{
+		"one digit":                 {To: "1"},
+		"20 digits":                 {To: digits},
+		"plus and 20 digits":        {To: "+" + digits},
+		"a name to a ton":           {To: "ACME", ToTON: new(uint8(5))},
+		"a space to a ton":          {To: "+1555 0177", ToTON: new(uint8(0))},
+		"from a name":               {To: "1", From: "ACME 24"},
+		"from a name of 20":         {To: "1", From: "ABCDEFGHIJKLMNOPQRST"},
+		"from a name with a plus":   {To: "1", From: "A+B"},
+		"from plus and 20 digits":   {To: "1", From: "+" + digits},
+		"from a lone plus to a ton": {To: "1", From: "+", FromTON: new(uint8(5))},
+	} {
+		m.Text = "x"
+		if err := m.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -26,8 +27,8 @@ const (
 func (m *Message) Validate() error {
 	checks := [...]struct{ field, fault string }{
 		{"id", faultOfID(m.ID)},
-		{"to", faultOfAddress(m.To, true)},
-		{"from", faultOfAddress(m.From, false)},
+		{"to", faultOfTo(m.To, m.ToTON)},
+		{"from", faultOfFrom(m.From, m.FromTON)},
 		{"text", m.faultOfText()},
 		{"data", m.faultOfData()},
 		{"data_coding", m.faultOfDataCoding()},
@@ -68,13 +69,40 @@ func validID(id string) bool {
 	return true
 }
 
-func faultOfAddress(s string, required bool) string {
-	if s == "" {
-		if required {
-			return "missing; want the number to send to"
-		}
+// faultOfTo takes a number, and whatever can be written where the type of number
+// is given.
+func faultOfTo(s string, ton *uint8) string {
+	switch {
+	case s == "":
+		return "missing; want the number to send to"
+	case ton != nil:
+		return faultOfAddress(s)
+	case !validNumber(s):
+		return fmt.Sprintf("want a number: 1 to %d digits, which a + may precede; give to_ton with anything else", maxAddress)
+	default:
 		return ""
 	}
+}
+
+// faultOfFrom takes a name too. What begins as an international number has to be
+// one.
+func faultOfFrom(s string, ton *uint8) string {
+	switch {
+	case s == "":
+		return ""
+	case ton == nil && s[0] == '+' && !validNumber(s):
+		return fmt.Sprintf("after a + want 1 to %d digits and nothing else; give from_ton with anything else", maxAddress)
+	default:
+		return faultOfAddress(s)
+	}
+}
+
+func validNumber(s string) bool {
+	digits := strings.TrimPrefix(s, "+")
+	return len(digits) <= maxAddress && allDigits(digits)
+}
+
+func faultOfAddress(s string) string {
 	// The "+" of an international number does not go on the wire.
 	if len(wireAddress(s, nil, nil).Digits) > maxAddress {
 		return fmt.Sprintf("want at most %d characters", maxAddress)
@@ -116,10 +144,14 @@ func (m *Message) faultOfData() string {
 }
 
 func (m *Message) faultOfDataCoding() string {
-	if m.Data != nil && m.DataCoding == nil && m.Encoding != EncodingBinary {
+	switch {
+	case m.Data != nil && m.DataCoding == nil && m.Encoding != EncodingBinary:
 		return "missing; data needs it, or encoding binary"
+	case m.Text != "" && m.DataCoding != nil:
+		return "belongs to data; choose how text is written with encoding"
+	default:
+		return ""
 	}
-	return ""
 }
 
 func faultOfEncoding(e Encoding) string {
