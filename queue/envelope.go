@@ -48,7 +48,7 @@ func (v *Envelope) Event(o Outcome, now time.Time) Event {
 			e.Deadline = v.Message.Deadline(v.Published, v.ExpiresIn)
 		}
 	}
-	e.TraceParent, e.TraceState = v.Header(headerTraceParent), v.Header(headerTraceState)
+	e.TraceParent, e.TraceState = traceOf(v.Header)
 	e.ReplayOf, _ = strconv.ParseUint(v.Header(HeaderReplayOf), 10, 64) // 0 when it is no replay
 	e.complete(now)
 	return e

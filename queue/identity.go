@@ -11,9 +11,6 @@ const (
 	// HeaderPossibleDuplicate, "true", marks a replay whose first submit may
 	// have been accepted.
 	HeaderPossibleDuplicate = "Sluice-Possible-Duplicate"
-
-	headerTraceParent = "traceparent"
-	headerTraceState  = "tracestate"
 )
 
 // Headers of a message in the deferred stream, beside its own.

@@ -173,8 +173,15 @@ func (e *MalformedError) Error() string {
 
 // UnknownFieldError reports a field that this version of the contract does not
 // have: a typo, or a newer producer. The message can be replayed.
-type UnknownFieldError struct{ Field string }
+type UnknownFieldError struct {
+	// Field is the name, and empty when the name may hold what must not be shown:
+	// a text or a number.
+	Field string
+}
 
 func (e *UnknownFieldError) Error() string {
+	if e.Field == "" {
+		return "unknown field in the message: a field whose name is not shown"
+	}
 	return fmt.Sprintf("unknown field %q in the message", e.Field)
 }

@@ -117,7 +117,7 @@ func (d *decoder) field(name string, value []byte) (err error) {
 	case "meta":
 		m.Meta, err = decodeMeta(value)
 	default:
-		return &UnknownFieldError{Field: printable(name)}
+		return unknownField("", name)
 	}
 	return err
 }
@@ -249,7 +249,7 @@ func decodeTLV(element []byte) (TLV, error) {
 		case "hex":
 			t.Value, err = decodeHex(value)
 		default:
-			return &UnknownFieldError{Field: "tlvs." + printable(name)}
+			return unknownField("tlvs.", name)
 		}
 		return err
 	})
@@ -275,13 +275,27 @@ func decodeMeta(value []byte) (map[string]string, error) {
 	return meta, err
 }
 
-// printable makes a name that a stranger chose fit for a log line.
-func printable(name string) string {
-	const most = 64
-	quoted := strconv.QuoteToASCII(name)
-	quoted = quoted[1 : len(quoted)-1]
-	if len(quoted) > most {
-		quoted = quoted[:most] + "..."
+// Limits of a name that a stranger chose and that is shown.
+const (
+	maxShownName   = 32
+	maxShownDigits = 4
+)
+
+// unknownField names a field only when it looks like one: a misplaced comma can
+// make a field's name of a text or a number.
+func unknownField(parent, name string) error {
+	digits := 0
+	for i := range len(name) {
+		switch c := name[i]; {
+		case isDigit(c) && i > 0:
+			digits++
+		case c == '_', isAlphanumeric(c) && !isDigit(c):
+		default:
+			return &UnknownFieldError{}
+		}
 	}
-	return quoted
+	if name == "" || len(name) > maxShownName || digits > maxShownDigits {
+		return &UnknownFieldError{}
+	}
+	return &UnknownFieldError{Field: parent + name}
 }

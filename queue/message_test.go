@@ -161,17 +161,31 @@ func TestValidateTakesAddresses(t *testing.T) {
 
 func TestDecodeUnknownFields(t *testing.T) {
 	for in, field := range map[string]string{
-		`{"to":"1","text":"x","expires_im":"15m"}`:                             "expires_im",
-		`{"to":"1","text":"x","Text":"y"}`:                                     "Text",
-		`{"to":"1","text":"x","v":2}`:                                          "v",
-		`{"to":"1","text":"x","tlvs":[{"tag":"1","hex":"","size":2}]}`:         "tlvs.size",
-		`{"to":"1","text":"x","a\u000ab":1}`:                                   `a\nb`,
-		`{"to":"1","text":"x","` + strings.Repeat("y", 200) + `":[{"a":"]"}]}`: strings.Repeat("y", 64) + "...",
+		`{"to":"1","text":"x","expires_im":"15m"}`:                            "expires_im",
+		`{"to":"1","text":"x","Text":"y"}`:                                    "Text",
+		`{"to":"1","text":"x","v":2}`:                                         "v",
+		`{"to":"1","text":"x","tlvs":[{"tag":"1","hex":"","size":2}]}`:        "tlvs.size",
+		`{"to":"1","text":"x","` + strings.Repeat("y", 32) + `":[{"a":"]"}]}`: strings.Repeat("y", 32),
+		`{"to":"1","text":"x","_ref_1234":1}`:                                 "_ref_1234",
+		`{"to":"1","text":"x","` + strings.Repeat("y", 33) + `":[{"a":"]"}]}`: "",
+		`{"to":"1","text":"x","ref_12345":1}`:                                 "",
+		`{"to":"1","text":"x","1ref":1}`:                                      "",
+		`{"to":"1","text":"x","":1}`:                                          "",
+		`{"to":"1","text":"x","a\u000ab":1}`:                                  "",
+		`{"to":"1","text":"x","a.b":1}`:                                       "",
+		`{"to":"1","text":"x","secret text":1}`:                               "",
+		`{"to":"1","text":"x","+15550100":1}`:                                 "",
+		`{"to":"1","text":"x","\u00fcber":1}`:                                 "",
+		`{"to":"1","text":"x","tlvs":[{"tag":"1","hex":"","15550100":2}]}`:    "",
 	} {
 		_, err := Decode([]byte(in))
 		var unknown *UnknownFieldError
 		if !errors.As(err, &unknown) || unknown.Field != field {
 			t.Errorf("%s: %v, want the unknown field %q", in, err, field)
+			continue
+		}
+		if hidden := strings.Contains(err.Error(), "a field whose name is not shown"); hidden != (field == "") {
+			t.Errorf("%s: %v", in, err)
 		}
 	}
 }

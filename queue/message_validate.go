@@ -107,10 +107,8 @@ func faultOfAddress(s string) string {
 	if len(wireAddress(s, nil, nil).Digits) > maxAddress {
 		return fmt.Sprintf("want at most %d characters", maxAddress)
 	}
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return "want printable ASCII characters"
-		}
+	if !printableASCII(s) {
+		return "want printable ASCII characters"
 	}
 	return ""
 }
@@ -211,10 +209,8 @@ func faultOfServiceType(s string) string {
 	if len(s) > maxServiceType {
 		return fmt.Sprintf("want at most %d characters", maxServiceType)
 	}
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return "want printable ASCII characters"
-		}
+	if !printableASCII(s) {
+		return "want printable ASCII characters"
 	}
 	return ""
 }

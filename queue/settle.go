@@ -164,7 +164,7 @@ func (d *delivery) receiptRef(key ReceiptKey) ReceiptRef {
 	if d.fault == nil {
 		ref.Tenant, ref.Meta = d.message.Tenant, d.message.Meta
 	}
-	ref.TraceParent = d.header.Get(headerTraceParent)
+	ref.TraceParent, _ = traceOf(d.header.Get)
 	return ref
 }
 

@@ -351,16 +351,17 @@ func (s *suite) malformed() {
 }
 
 func (s *suite) headers() {
+	const traceParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	s.queue.Publish("otp", payload, map[string]string{
-		queue.HeaderDeliveryID: "from-header", queue.HeaderPossibleDuplicate: "true", queue.HeaderReplayOf: "7", "traceparent": "00-ab",
+		queue.HeaderDeliveryID: "from-header", queue.HeaderPossibleDuplicate: "true", queue.HeaderReplayOf: "7", "traceparent": traceParent, "tracestate": "vendor=1",
 	})
 	job := s.next()
-	if job.ID() != "from-header" || job.Header("traceparent") != "00-ab" || !job.State().PossibleDuplicate {
+	if job.ID() != "from-header" || job.Header("traceparent") != traceParent || !job.State().PossibleDuplicate {
 		s.Errorf("id %q, header %q, state %+v", job.ID(), job.Header("traceparent"), job.State())
 	}
 	s.settle(job, submitted())
 	e := s.queue.Events(job.Seq())[0]
-	if e.ID != "from-header" || e.ReplayOf != 7 || e.TraceParent != "00-ab" || !e.PossibleDuplicate {
+	if e.ID != "from-header" || e.ReplayOf != 7 || e.TraceParent != traceParent || e.TraceState != "vendor=1" || !e.PossibleDuplicate {
 		s.Errorf("event %+v", e)
 	}
 }
