@@ -245,7 +245,7 @@ func (x *run) arrive(s *sender, e event) {
 func (x *run) answer(s *sender, e event) {
 	s.inFlight--
 	delete(s.flying, e.index)
-	s.policy.Answer(clock(x.now), e.sent, map[status]window.Answer{refused: window.Refused, otherwise: window.Other}[e.answer])
+	s.policy.Answer(clock(x.now), e.sent, e.answer.signal())
 	if e.answer == ok {
 		return
 	}
@@ -257,6 +257,18 @@ func (x *run) answer(s *sender, e event) {
 	}
 	window := min(30, math.Pow(2, float64(e.tries)))
 	x.push(event{at: x.now + 0.05 + x.rnd.Float64()*window, kind: requeue, sender: e.sender, tries: e.tries + 1})
+}
+
+// signal is what a policy is told.
+func (s status) signal() window.Answer {
+	switch s {
+	case ok:
+		return window.Accepted
+	case refused:
+		return window.Refused
+	default:
+		return window.Other
+	}
 }
 
 func (x *run) outcome() outcome {

@@ -65,11 +65,13 @@ func (x *other) send(life context.Context) {
 	defer flying.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for n := 1; life.Err() == nil; {
+	messages := 0
+	for life.Err() == nil {
 		sent, wait, may := x.next()
 		if may {
-			flying.Go(func() { x.submit(context.WithoutCancel(life), n, sent) })
-			n++
+			messages++
+			number := messages
+			flying.Go(func() { x.submit(context.WithoutCancel(life), number, sent) })
 			continue
 		}
 		timer.Reset(wait)
