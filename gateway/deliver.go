@@ -86,11 +86,16 @@ func (d *delivery) prepare(now time.Time) (*pdu.SubmitSM, queue.Outcome) {
 	}
 	msg, err := d.job.Message()
 	var unknownField *queue.UnknownFieldError
+	var malformed *queue.MalformedError
 	switch {
 	case errors.As(err, &unknownField):
 		o := d.rules.deferred(d.letter, reasonUnknownField)
 		o.Event.Detail = err.Error()
 		return nil, o
+	case errors.As(err, &malformed) && malformed.Field != "":
+		return nil, d.rules.unsendable(d.letter, reasonMalformed, malformed.Field+": "+malformed.Fault)
+	case errors.As(err, &malformed):
+		return nil, d.rules.unsendable(d.letter, reasonMalformed, malformed.Fault)
 	case err != nil:
 		return nil, d.rules.unsendable(d.letter, reasonMalformed, err.Error())
 	}

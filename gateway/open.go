@@ -59,6 +59,7 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 		return nil, err
 	}
 	a.gate = window.NewGate(window.NewController(g.windowConfig(ctx, name, cfg)))
+	a.metrics.binds.WithLabelValues(name).Set(0)
 	a.metrics.bindsWanted.WithLabelValues(name).Set(float64(cfg.Binds))
 
 	var lanes []queue.IntakeLane

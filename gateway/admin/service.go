@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -56,12 +55,11 @@ func Serve(nc *nats.Conn, r Reporter) (stop func() error, err error) {
 	return service.Stop, nil
 }
 
-// semantic makes a version that the micro framework accepts of any build's version.
+// semantic makes a version that the micro framework accepts of any build's version: a build without a release is 0.0.0.
 func semantic(version string) string {
-	m := regexp.MustCompile(`^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?`).FindStringSubmatch(version)
+	m := regexp.MustCompile(`^v?(\d+\.\d+\.\d+)`).FindStringSubmatch(version)
 	if m == nil {
 		return "0.0.0"
 	}
-	part := func(s string) int { n, _ := strconv.Atoi(s); return n }
-	return fmt.Sprintf("%d.%d.%d", part(m[1]), part(m[2]), part(m[3]))
+	return m[1]
 }
