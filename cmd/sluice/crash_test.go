@@ -20,6 +20,7 @@ const (
 // kill -9 in the middle of 2,000 messages with throttling on: every message has one final outcome, none is lost, and
 // whatever was submitted twice says so.
 func TestKill9InTheMiddleLosesNothing(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	const n = 2000
 	smsc, addr := fakeSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(5*time.Millisecond, 20*time.Millisecond),
@@ -44,8 +45,45 @@ func TestKill9InTheMiddleLosesNothing(t *testing.T) {
 	}
 }
 
+// kill -9 while messages that were throttled before are on their way again: they too say that they may be double.
+func TestKill9MarksWhatWasThrottledBefore(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	const n = 60
+	smsc, addr := fakeSMSC(t, testserver.Scenario{
+		Latency: testserver.Between(time.Second, 2*time.Second), AnyOrder: true,
+		Limits: []testserver.Limit{{Kind: testserver.Noise, Share: 0.4}},
+	})
+	d := newDaemon(t, addr, "response_timeout: 5s, unknown: {after: 1s}, noise: {max: 0}", "ack_wait: 8s")
+	d.start(t)
+	if _, errs, err := sluice(t, "send", "--nats", d.url(), "--file", messagesFile(t, n)); err != nil {
+		t.Fatalf("send: %v: %s", err, errs)
+	}
+	await(t, "a message on its way again after a throttle", func() bool { return onTheirWayAgain(smsc) >= 3 })
+	d.kill()
+	d.start(t)
+	if _, throttled := checkOutcomes(t, smsc, d.events(t, n), n); throttled == 0 {
+		t.Error("nothing that was throttled before was accepted twice: the test does not test")
+	}
+}
+
+// onTheirWayAgain counts the messages that the SMSC has throttled, has got again and accepted, and not answered yet.
+func onTheirWayAgain(smsc *testserver.Server) int {
+	throttled := map[string]bool{}
+	n := 0
+	for _, r := range smsc.Ledger() {
+		switch {
+		case r.Status == pdu.StatusThrottled:
+			throttled[r.Destination] = true
+		case r.Status == pdu.StatusOK && !r.Answered && throttled[r.Destination]:
+			n++
+		}
+	}
+	return n
+}
+
 // The SMSC resets the connection every 500 submits.
 func TestResetEvery500SubmitsLosesNothing(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	const n = 2000
 	smsc, addr := fakeSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(5*time.Millisecond, 20*time.Millisecond),
@@ -63,78 +101,88 @@ func TestResetEvery500SubmitsLosesNothing(t *testing.T) {
 	checkOutcomes(t, smsc, d.events(t, n), n)
 }
 
-// checkOutcomes joins the SMSC's ledger with the journal.
-func checkOutcomes(t *testing.T, smsc *testserver.Server, events []queue.Event, n int) {
+// trail is what the SMSC's ledger and the journal say about one message.
+type trail struct {
+	accepted, throttled int // by the SMSC
+	finals              int
+	final               queue.EventType
+	marked              bool // the final says possible_duplicate
+}
+
+// checkOutcomes joins the SMSC's ledger with the journal: every message has one final outcome, which is submitted
+// unless its outcome was unknown twice; what was accepted twice says so. It returns how many were accepted twice, and
+// how many of these had been throttled.
+func checkOutcomes(t *testing.T, smsc *testserver.Server, events []queue.Event, n int) (twice, twiceThrottled int) {
 	t.Helper()
-	accepted := map[string]int{} // by number
-	throttled := 0
+	trails := make(map[string]*trail, n)
+	for i := range n {
+		trails[number(i)] = &trail{}
+	}
+	throttles, deferred := 0, 0
 	for _, r := range smsc.Ledger() {
 		switch r.Status {
 		case pdu.StatusOK:
-			accepted[r.Destination]++
+			trails[r.Destination].accepted++
 		case pdu.StatusThrottled:
-			throttled++
+			trails[r.Destination].throttled++
+			throttles++
 		}
 	}
-	finals := map[uint64]int{}
-	marked := map[string]bool{}
-	throttledBefore := map[string]bool{}
-	outcome := map[string]queue.EventType{}
 	for _, e := range events {
-		if e.Type == queue.EventThrottled {
-			throttledBefore[e.ID] = true
-		}
-		if e.PossibleDuplicate {
-			marked[e.ID] = true
-		}
 		if e.Type.Final() {
-			finals[e.Seq]++
-			outcome[e.ID] = e.Type
+			m := trails[e.ID]
+			m.finals++
+			m.final, m.marked = e.Type, e.PossibleDuplicate
 		}
 	}
-	if len(finals) != n {
-		t.Errorf("%d messages have a final outcome, want %d", len(finals), n)
-	}
-	for seq, times := range finals {
-		if times != 1 {
-			t.Errorf("message %d has %d final events", seq, times)
+	for id, m := range trails {
+		switch {
+		case m.finals != 1:
+			t.Errorf("%s has %d final events", id, m.finals)
+		case m.final == queue.EventDeferred: // unknown twice: it waits for a person
+			deferred++
+		case m.final != queue.EventSubmitted:
+			t.Errorf("%s ended %s", id, m.final)
+		case m.accepted == 0:
+			t.Errorf("%s ended submitted and the SMSC never accepted it: lost", id)
 		}
-	}
-	twice, twiceThrottled := 0, 0
-	for i := range n {
-		id := number(i)
-		times := accepted[id]
-		// An unknown outcome twice in a row waits for a person, and says so.
-		if times == 0 && outcome[id] != queue.EventDeferred {
-			t.Errorf("%s ended %q and the SMSC never accepted it: lost", id, outcome[id])
-		}
-		if times > 1 {
+		if m.accepted > 1 {
 			twice++
-			if throttledBefore[id] {
+			if m.throttled > 0 {
 				twiceThrottled++
 			}
-			if !marked[id] {
-				t.Errorf("%s was accepted %d times and no event says possible_duplicate", id, times)
+			if !m.marked {
+				t.Errorf("%s was accepted %d times and its final does not say possible_duplicate", id, m.accepted)
 			}
 		}
 	}
-	if throttled == 0 {
+	if deferred > n/20 {
+		t.Errorf("%d of %d messages ended deferred", deferred, n)
+	}
+	if throttles == 0 {
 		t.Error("nothing was throttled: the test does not test")
 	}
-	t.Logf("%d messages, %d throttles, %d accepted twice and marked, %d of these throttled before", n, throttled, twice, twiceThrottled)
+	t.Logf("%d messages, %d throttles, %d accepted twice, %d of these throttled before, %d deferred", n, throttles, twice, twiceThrottled, deferred)
+	return twice, twiceThrottled
 }
 
 // awaitSubmits waits until the SMSC has seen so many submits.
 func awaitSubmits(t *testing.T, smsc *testserver.Server, n uint64) {
 	t.Helper()
+	await(t, "enough submits", func() bool { return smsc.Stats().Submits >= n })
+}
+
+// await polls until something has come about at the SMSC, which has no other way to tell.
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for smsc.Stats().Submits < n {
+	for !done() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("the SMSC saw %d submits, want %d", smsc.Stats().Submits, n)
+			t.Fatalf("%s did not come", what)
 		case <-tick.C:
 		}
 	}
