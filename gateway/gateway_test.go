@@ -460,7 +460,7 @@ func TestLostQueueEndsTheGateway(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- g.Run(t.Context()) }()
 	g.client.Conn().Close()
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "ended for good") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "closed for good") {
 		t.Errorf("Run ended with %v, want the reason", err)
 	}
 }

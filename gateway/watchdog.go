@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -31,7 +30,7 @@ func (g *Gateway) watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-g.client.Closed():
-			return fmt.Errorf("the connection to NATS ended for good: %w", g.client.CloseCause())
+			return g.client.CloseCause()
 		case now := <-tick.C:
 			restarted, err := dog.look(now)
 			switch {
