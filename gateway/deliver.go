@@ -81,6 +81,9 @@ func (a *account) deliver(permit *window.Permit, b *bind, job queue.Job) {
 func (d *delivery) prepare(now time.Time) (*pdu.SubmitSM, queue.Outcome) {
 	a := d.account
 	d.letter = letter{state: d.job.State(), bind: d.bind.name}
+	if d.letter.state.Unexplained { // whatever becomes of it now, it may have been accepted
+		d.letter.state.PossibleDuplicate = true
+	}
 	d.rules = rules{
 		account: a.name, route: a.routes[d.job.Route()], unknown: a.unknown, slots: &a.slots, random: a.random,
 	}
