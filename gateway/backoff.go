@@ -68,6 +68,13 @@ func (h *hostBackoff) ghost(now time.Time) {
 	h.delay(now.Add(ghostLeast + time.Duration(h.random()*float64(ghostMost-ghostLeast))))
 }
 
+// next is when a bind to the host may be tried again at the earliest.
+func (h *hostBackoff) next() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.notBefore
+}
+
 func (h *hostBackoff) delay(until time.Time) {
 	if until.After(h.notBefore) {
 		h.notBefore = until

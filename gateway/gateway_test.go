@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"sluice/classify"
-	"sluice/gateway/admin"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
@@ -151,68 +148,6 @@ func TestBadInputEndsAsAClearOutcome(t *testing.T) {
 	}
 }
 
-// A wrong password stops the account, is probed slowly, keeps the queue, and is said in binds and readyz.
-func TestF21WrongPasswordStopsTheAccountAndKeepsTheQueue(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{Bind: testserver.BindRules{Accounts: map[string]string{"sluice": "another"}}})
-	r := startGateway(t, t.TempDir(), s, "", "")
-	r.publish(t, messages(3, "+1555")...)
-	line := r.awaitReadyz(t, http.StatusServiceUnavailable, "config")
-	for _, want := range []string{"account acme: config", "ESME_RINVPASWD", "next try"} {
-		if !strings.Contains(line, want) {
-			t.Errorf("/readyz says %q, want it to name %q", line, want)
-		}
-	}
-	binds, gathered, err := admin.Binds(t.Context(), r.client.Conn())
-	if err != nil || len(binds) != 1 || gathered.Answered != 1 {
-		t.Fatalf("binds: %v, %+v, %v", binds, gathered, err)
-	}
-	b := binds[0]
-	if b.State != string(ConfigFault) || !strings.Contains(b.Reason, "ESME_RINVPASWD") || time.Until(b.Until) > probeFirst {
-		t.Errorf("bind %+v: want config, the status, and a probe within %v", b, probeFirst)
-	}
-	if strings.Contains(b.Reason+line, "secret") {
-		t.Error("the password is shown")
-	}
-	lanes, err := r.client.LaneStats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var queued uint64
-	for _, l := range lanes {
-		queued += l.Pending
-	}
-	if queued != 3 || s.Stats().Submits != 0 {
-		t.Errorf("%d messages queued and %d submitted, want 3 and 0", queued, s.Stats().Submits)
-	}
-}
-
-// A status of class config stops the account after one submit and costs the message nothing.
-func TestF45NoRightsStopTheAccountAndKeepTheMessage(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Status: pdu.StatusInvCmdID}}})
-	r := startGateway(t, t.TempDir(), s, "window: {max: 1}", "")
-	r.publish(t, messages(3, "+1555")...)
-	r.awaitReadyz(t, http.StatusServiceUnavailable, "config")
-	e := r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventRetry })[0]
-	if e.Reason != reasonAccountConfig || e.Attempt != 0 {
-		t.Errorf("%s (%s) with %d attempts, want retry (%s) with none", e.Type, e.Reason, e.Attempt, reasonAccountConfig)
-	}
-	if n := s.Stats().Submits; n != 1 {
-		t.Errorf("%d submits, want 1", n)
-	}
-}
-
-func TestReceiptBecomesAnEventOfItsMessage(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{Receipts: testserver.Receipts{}})
-	r := startGateway(t, t.TempDir(), s, "", "")
-	m := messages(1, "+1555")[0]
-	m.Receipt, m.Meta = true, map[string]string{"order": "77"}
-	r.publish(t, m)
-	e := r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventReceipt })[0]
-	if e.ID != m.ID || e.Route != "main" || e.Receipt == nil || e.Receipt.State != "delivered" || !e.Receipt.Final || e.Meta["order"] != "77" {
-		t.Errorf("receipt event %+v with %+v: want message %s delivered", e, e.Receipt, m.ID)
-	}
-}
-
 // What the SMSC takes without answering is sent once more, marked, and then waits for a person.
 func TestSwallowedAnswerIsResentOnceAndMarked(t *testing.T) {
 	s := startSMSC(t, testserver.Scenario{Faults: []testserver.Fault{
@@ -309,114 +244,6 @@ func (r *rig) get(t *testing.T, path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// Several binds of one account share one pace and take turns.
-func TestBindsOfOneAccountShareTheWork(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{
-		Latency: testserver.Between(5*time.Millisecond, 20*time.Millisecond),
-		Limits:  []testserver.Limit{{Kind: testserver.TokenBucket, Rate: testserver.PerSecond(200), Burst: 10}},
-	})
-	r := startGateway(t, t.TempDir(), s, "binds: 3", "")
-	r.publish(t, messages(300, "+1555")...)
-	perBind := map[string]int{}
-	for _, e := range r.await(t, 300, isFinal) {
-		perBind[e.Bind]++
-		if e.Type != queue.EventSubmitted {
-			t.Errorf("%s: %s", e.ID, e.Type)
-		}
-	}
-	if len(perBind) != 3 {
-		t.Errorf("the work went over %v, want three binds", perBind)
-	}
-	if binds := r.Binds(); len(binds) != 3 || binds[2].Number != 3 || binds[2].State != string(Bound) {
-		t.Errorf("binds %+v, want three that are bound", binds)
-	}
-	if stats := s.Stats(); stats.Duplicated != 0 || stats.Accepted != 300 {
-		t.Errorf("the SMSC accepted %d, %d of them twice", stats.Accepted, stats.Duplicated)
-	}
-}
-
-// A pair submits over its transmitter and gets receipts over its receiver.
-func TestTransmitterAndReceiverMakeOneBind(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{})
-	r := startGateway(t, t.TempDir(), s, "bind: transmitter+receiver", "")
-	m := messages(1, "+1555")[0]
-	m.Receipt = true
-	r.publish(t, m)
-	e := r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventReceipt })[0]
-	if e.ID != m.ID {
-		t.Errorf("the receipt is about %q, want %q", e.ID, m.ID)
-	}
-	modes := map[string]int{}
-	for _, b := range s.Binds() {
-		modes[b.Command]++
-	}
-	if modes["bind_transmitter"] != 1 || modes["bind_receiver"] != 1 || len(modes) != 2 {
-		t.Errorf("the SMSC has sessions %v, want one transmitter and one receiver", modes)
-	}
-}
-
-// What phones send arrives on sms.mo.<account>, long messages joined from their parts.
-func TestMOIsPublishedJoined(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{})
-	r := startGateway(t, t.TempDir(), s, "", "")
-	r.awaitReadyz(t, http.StatusOK, "ready")
-	for _, m := range []*pdu.DeliverSM{part(9, 2, 2, "world"), part(9, 2, 1, "hello "), {
-		Source: pdu.Address{TON: 1, NPI: 1, Addr: []byte("15550100")}, Dest: pdu.Address{Addr: []byte("2000")},
-		ShortMessage: []byte("alone"),
-	}} {
-		if err := s.Deliver("sluice", *m); err != nil {
-			t.Fatal(err)
-		}
-	}
-	js, err := jetstream.New(r.client.Conn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	consumer, err := js.OrderedConsumer(ctx, "SMS_MO", jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]queue.MO{}
-	for len(got) < 2 {
-		msg, err := consumer.Next(jetstream.FetchContext(ctx))
-		if err != nil {
-			t.Fatalf("after %v: %v", got, err)
-		}
-		var mo queue.MO
-		if err := json.Unmarshal(msg.Data(), &mo); err != nil {
-			t.Fatal(err)
-		}
-		if msg.Subject() != "sms.mo.acme" {
-			t.Errorf("published on %s, want sms.mo.acme", msg.Subject())
-		}
-		got[mo.Text] = mo
-	}
-	if mo := got["alone"]; mo.From != "+15550100" || mo.To != "2000" || mo.Segments != 1 {
-		t.Errorf("the short message arrived as %+v", mo)
-	}
-	if mo := got["hello world"]; mo.Segments != 2 || mo.Missing != 0 {
-		t.Errorf("the long message arrived as %+v", mo)
-	}
-}
-
-// One message of a shape that the SMSC refuses fails alone; a run of them over many recipients stops the account.
-func TestRefusedShapesEscalateToTheAccount(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Status: pdu.StatusInvDstTON}}})
-	r := startGateway(t, t.TempDir(), s, "window: {max: 1}", "")
-	r.publish(t, messages(20, "+1555")...)
-	r.awaitReadyz(t, http.StatusServiceUnavailable, "config")
-	if n := s.Stats().Submits; n != classify.EscalatePairs {
-		t.Errorf("%d submits before the account stopped, want %d", n, classify.EscalatePairs)
-	}
-	for _, e := range r.await(t, classify.EscalatePairs, isFinal) {
-		if e.Type != queue.EventFailed {
-			t.Errorf("%s: %s, want failed", e.ID, e.Type)
-		}
-	}
-}
-
 // queue_full: destination says that 0x14 speaks about one recipient: its messages wait, the account keeps its rate.
 func TestQueueFullOfOneDestinationLeavesThePaceAlone(t *testing.T) {
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{
@@ -446,21 +273,5 @@ func TestQueueFullOfOneDestinationLeavesThePaceAlone(t *testing.T) {
 		if strings.Contains(d, "refused") {
 			t.Errorf("the window took it for load: %s", d)
 		}
-	}
-}
-
-// A queue that is lost for good ends the gateway: a supervisor can start it again, a process that waits cannot.
-func TestLostQueueEndsTheGateway(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{})
-	cfg := testConfig(t, t.TempDir(), s, "", "")
-	g, err := New(t.Context(), cfg, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(t.Context()) }()
-	g.client.Conn().Close()
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "closed for good") {
-		t.Errorf("Run ended with %v, want the reason", err)
 	}
 }

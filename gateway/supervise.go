@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 type configError struct{ verdict classify.Verdict }
 
 func (e *configError) Error() string {
-	return fmt.Sprintf("%s: %s", e.verdict.Name, e.verdict.Why)
+	return fmt.Sprintf("%s: %s", e.verdict.Name, strings.TrimSuffix(e.verdict.Why, "."))
 }
 
 // recycleError ends a session because an answer says that it is no longer a valid one.
@@ -190,7 +191,8 @@ func (k *keeper) backOff(ctx context.Context, lived time.Duration, err error) bo
 	case errors.As(err, &refused):
 		v := a.table.Of(classify.Bind, refused.Status)
 		if v.Class == classify.Config {
-			return k.awaitProbe(ctx, fmt.Sprintf("bind refused with %s (0x%08X): %s", v.Name, uint32(refused.Status), v.Why))
+			return k.awaitProbe(ctx, fmt.Sprintf("bind refused with %s (0x%08X): %s",
+				v.Name, uint32(refused.Status), strings.TrimSuffix(v.Why, ".")))
 		}
 		if refused.Status == pdu.StatusAlreadyBound {
 			a.host.ghost(now)
@@ -205,7 +207,7 @@ func (k *keeper) backOff(ctx context.Context, lived time.Duration, err error) bo
 	if err != nil {
 		reason = err.Error()
 	}
-	k.enter(Unbound, reason, time.Time{}, nil)
+	k.enter(Unbound, reason, a.host.next(), nil)
 	return true
 }
 
