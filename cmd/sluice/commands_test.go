@@ -135,6 +135,12 @@ func TestCommandsAgainstARunningGateway(t *testing.T) {
 	}
 	contains(t, "send --wait", out, "submitted", "one", "main/otp")
 
+	_, errs, err = sluice(t, "send", "--nats", d.url(), "--class", "otp", "--id", "one", "--to", "+15550100", "--text", "hello", "--wait")
+	if err != nil {
+		t.Fatalf("send again: %v: %s", err, errs)
+	}
+	contains(t, "send of an id that is known", errs, "1 of 1 were published before")
+
 	out, errs, err = sluice(t, "send", "--nats", d.url(), "--id", "two", "--to", "+99900", "--text", "hello", "--wait")
 	if err == nil {
 		t.Error("send --wait exits 0 for a message that failed")

@@ -18,8 +18,11 @@ const duplicateWindow = 24 * time.Hour
 // wait follows the journal until every message has its final event.
 func (all allSent) wait(c *cli.Context, client *queue.Client, started time.Time) error {
 	since := started.Add(-time.Second)
-	if all.duplicates() > 0 {
+	if n := all.duplicates(); n > 0 {
 		since = started.Add(-duplicateWindow)
+		if _, err := fmt.Fprintf(c.App.ErrWriter, "%d of %d were published before: what follows is the outcome of then\n", n, len(all)); err != nil {
+			return err
+		}
 	}
 	filter := queue.EventFilter{Route: c.String("route"), Since: since, Follow: true}
 	for _, t := range queue.EventTypes() {
