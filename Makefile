@@ -30,10 +30,7 @@ race: ## Run the tests under the race detector; needs a C compiler.
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
 
 fuzz: ## Run every fuzz target for FUZZTIME (10s).
-	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort | while IFS=: read -r file target; do \
-		echo "fuzz $$(dirname "$$file") $${target#func }"; \
-		$(GO) test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
-	done
+	GO='$(GO)' .ci/fuzz $(FUZZTIME)
 
 bench: ## Run all benchmarks for BENCHTIME (1s).
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
