@@ -31,7 +31,21 @@ func decode(b []byte) (*Message, error) {
 	if d.fault != nil {
 		return d.message, d.fault
 	}
+	d.message.dropEmpty()
 	return d.message, d.message.Validate()
+}
+
+// dropEmpty makes what may be empty and is given so the same as what is left out.
+func (m *Message) dropEmpty() {
+	if len(m.Meta) == 0 {
+		m.Meta = nil
+	}
+	if len(m.TLVs) == 0 {
+		m.TLVs = nil
+	}
+	if len(m.UDH) == 0 {
+		m.UDH = nil
+	}
 }
 
 type decoder struct {

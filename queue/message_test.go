@@ -254,6 +254,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(full)
 	f.Add([]byte(contractExample))
 	f.Add([]byte(`{"to":"1","text":"\ud83d\udce6 \u20ac","meta":{"a":"}","b":"\\"}, "tlvs":[{"tag":1,"hex":""}] }`))
+	f.Add([]byte(`{"to":"1","text":"x","meta":{},"tlvs":[],"udh":""}`))
 	f.Add([]byte("{\"to\" :\t\"1\"\n,\"text\":\"[{\\\"\"}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		before := bytes.Clone(in)
