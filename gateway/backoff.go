@@ -109,8 +109,7 @@ func (h *hosts) of(address string) *hostBackoff {
 	return b
 }
 
-// slowProbe is the wait of an account in config state: 5 min, doubling to 60 min, until a bind and a submit pass or
-// an operator resumes it.
+// slowProbe is the wait of an account in config state: 5 min, doubling to 60 min, until a bind and a submit pass.
 type slowProbe struct{ wait time.Duration }
 
 func (p *slowProbe) next() time.Duration {

@@ -34,7 +34,6 @@ func (e *recycleError) Error() string {
 type keeper struct {
 	account *account
 	number  int // from 1
-	resume  chan struct{}
 	probe   slowProbe
 	probed  int64 // when the account was last found misconfigured, Unix time in ns
 
@@ -53,7 +52,7 @@ type standing struct {
 
 func newKeeper(a *account, number int) *keeper {
 	return &keeper{
-		account: a, number: number, resume: make(chan struct{}, 1),
+		account: a, number: number,
 		now: standing{state: Unbound, since: time.Now(), reason: "not bound yet"},
 	}
 }
@@ -211,8 +210,8 @@ func (k *keeper) backOff(ctx context.Context, lived time.Duration, err error) bo
 	return true
 }
 
-// awaitProbe keeps a bind that the SMSC refuses quiet until its slow probe is due or an operator resumes it. The
-// messages stay queued and lose nothing.
+// awaitProbe keeps a bind that the SMSC refuses quiet until its slow probe is due. The messages stay queued and lose
+// nothing.
 func (k *keeper) awaitProbe(ctx context.Context, reason string) bool {
 	a := k.account
 	if a.lastAccepted.Load() > k.probed {
@@ -222,15 +221,7 @@ func (k *keeper) awaitProbe(ctx context.Context, reason string) bool {
 	wait := k.probe.next()
 	k.enter(ConfigFault, reason, time.Now().Add(wait), nil)
 	a.metrics.reconnects.WithLabelValues(a.name, "config").Inc()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-k.resume:
-	case <-timer.C:
-	}
-	return true
+	return pause(ctx, wait)
 }
 
 // pause waits; it returns false when ctx ended first.
