@@ -140,7 +140,7 @@ func (a *account) pump(ctx context.Context) {
 }
 
 // carry waits for one message under a permit and follows it to its settlement.
-func (a *account) carry(permit *window.Permit, b *bind) {
+func (a *account) carry(permit window.Permit, b *bind) {
 	defer permit.Release(window.Signal{Answer: window.Lost}) // for a panic; else released before
 	job, err := a.intake.Next(b.ctx)
 	if err != nil {

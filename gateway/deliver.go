@@ -29,7 +29,7 @@ type delivery struct {
 // deliver follows one message from the queue to its outcome; read it from top to bottom. The permit is released the
 // moment the SMSC has spoken, before anything touches NATS; then the journal gets the event, and last the queue its
 // acknowledgement.
-func (a *account) deliver(permit *window.Permit, b *bind, job queue.Job) {
+func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 	a.metrics.inFlight.WithLabelValues(a.name).Inc()
 	defer a.metrics.inFlight.WithLabelValues(a.name).Dec()
 	d := &delivery{account: a, bind: b, job: job, settled: make(chan struct{})}
@@ -126,7 +126,7 @@ func (d *delivery) prepare(now time.Time) (*pdu.SubmitSM, queue.Outcome) {
 }
 
 // start waits for the journal, the pace and the window, and no longer than the message may wait or the bind lives.
-func (d *delivery) start(permit *window.Permit) error {
+func (d *delivery) start(permit window.Permit) error {
 	ctx := d.bind.ctx
 	if !d.letter.deadline.IsZero() {
 		var cancel context.CancelFunc
@@ -288,7 +288,7 @@ func (d *delivery) giveBack() {
 
 // recovered ends a panic while one message was handled: it is counted, recorded with the message, and takes no other
 // message with it.
-func (d *delivery) recovered(permit *window.Permit) {
+func (d *delivery) recovered(permit window.Permit) {
 	r := recover()
 	if r == nil {
 		return

@@ -42,7 +42,8 @@ func (c *Controller) whole(b *bind) float64 {
 	if b.rtt == 0 {
 		return blind
 	}
-	return math.Ceil(gain*c.share()*max(harmless, min(b.mean, b.credible())).Seconds()) + spare
+	trip := float64(max(harmless, min(b.mean, b.credible()))) / float64(time.Second)
+	return math.Ceil(gain*c.share()*trip) + spare
 }
 
 // credible is the largest mean round trip that is not taken for a queue of our own making.

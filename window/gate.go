@@ -32,11 +32,12 @@ type Gate struct {
 	mu         sync.Mutex
 	controller *Controller
 	binds      []*gateBind
-	nextPlace  int  // bind that is asked first for a place
-	nextStart  int  // bind that is asked first for a start
-	reserved   int  // permits acquired and not started
-	acquiring  line // permits that wait for a place
-	starting   int  // permits that wait to start
+	nextPlace  int    // bind that is asked first for a place
+	nextStart  int    // bind that is asked first for a start
+	reserved   int    // permits acquired and not started
+	acquiring  line   // permits that wait for a place
+	starting   int    // permits that wait to start
+	unused     *place // places without a permit: as many as there ever were at once are kept
 	timer      *time.Timer
 	alarm      time.Time // when the timer fires; zero: not set
 }
@@ -78,9 +79,9 @@ func (g *Gate) RemoveBind(id BindID) {
 		g.controller.RemoveBind(now, id)
 		g.reserved -= b.reserved
 		b.removed = true
-		for p := b.starting.first; p != nil; p = b.starting.first {
-			g.leave(p)
-			p.finish(ErrBindRemoved)
+		for s := b.starting.first; s != nil; s = b.starting.first {
+			g.leave(s)
+			s.finish(ErrBindRemoved)
 		}
 		g.pump(now)
 		return
@@ -127,33 +128,36 @@ func (g *Gate) Decisions() []Decision {
 
 // Acquire waits for a place in the window of a bind, first come, first served; binds take turns. It fails only when
 // ctx is done. The permit must be released.
-func (g *Gate) Acquire(ctx context.Context) (*Permit, error) {
+func (g *Gate) Acquire(ctx context.Context) (Permit, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return Permit{}, err
 	}
-	p := &Permit{gate: g}
 	g.mu.Lock()
-	g.acquiring.push(p)
+	s := g.take()
+	g.acquiring.push(s)
 	g.admit()
-	if p.bind != nil {
+	if s.bind != nil {
+		p := s.handle()
 		g.mu.Unlock()
 		return p, nil
 	}
-	woken := p.wait()
+	woken := s.wait()
 	g.mu.Unlock()
 
 	select {
-	case <-woken:
-		return p, nil
+	case err := <-woken:
+		return s.handle(), err
 	case <-ctx.Done():
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if p.bind != nil { // the place came first
-		return p, nil
+	if s.bind != nil { // the place came first
+		return s.handle(), <-woken
 	}
-	g.acquiring.remove(p)
-	return nil, ctx.Err()
+	s.waits = false
+	g.acquiring.remove(s)
+	g.free(s)
+	return Permit{}, ctx.Err()
 }
 
 // pump does whatever has become possible. It runs, under the lock, after everything that may have changed something,
@@ -166,21 +170,21 @@ func (g *Gate) pump(now time.Time) {
 // admit hands places to waiting permits.
 func (g *Gate) admit() {
 	for g.acquiring.first != nil {
-		b := g.place()
+		b := g.nextRoom()
 		if b == nil {
 			return
 		}
 		b.reserved++
 		g.reserved++
-		p := g.acquiring.first
-		g.acquiring.remove(p)
-		p.bind = b
-		p.finish(nil)
+		s := g.acquiring.first
+		g.acquiring.remove(s)
+		s.bind = b
+		s.finish(nil)
 	}
 }
 
-// place finds the next bind with a free place.
-func (g *Gate) place() *gateBind {
+// nextRoom finds the next bind with a free place.
+func (g *Gate) nextRoom() *gateBind {
 	if g.reserved >= g.controller.accountPlaces() {
 		return nil
 	}
@@ -203,10 +207,10 @@ func (g *Gate) startDue(now time.Time) {
 			g.setAlarm(now, at)
 			return
 		}
-		p := b.starting.first
-		g.leave(p)
-		g.begin(p, dated(now, at, latest(p.since, b.opened)))
-		p.finish(nil)
+		s := b.starting.first
+		g.leave(s)
+		g.begin(s, dated(now, at, latest(s.since, b.opened)))
+		s.finish(nil)
 	}
 }
 
@@ -240,25 +244,27 @@ func (g *Gate) nextDue(now time.Time) (due *gateBind, at time.Time) {
 
 // dated is the time a start counts from: its slot, if it has waited for that and no longer than a timer may be late.
 func dated(now, at, waiting time.Time) time.Time {
-	slot := at.Add(late)
-	if waiting.Before(at) && slot.Before(now) && now.Sub(slot) <= overslept {
+	if !waiting.Before(at) {
+		return now
+	}
+	if slot := at.Add(late); slot.Before(now) && now.Sub(slot) <= overslept {
 		return slot
 	}
 	return now
 }
 
 // begin counts a permit as sent.
-func (g *Gate) begin(p *Permit, now time.Time) {
-	p.state = started
-	p.bind.reserved--
+func (g *Gate) begin(s *place, now time.Time) {
+	s.state = started
+	s.bind.reserved--
 	g.reserved--
-	p.ticket = g.controller.OnSend(now, p.bind.id)
+	s.ticket = g.controller.OnSend(now, s.bind.id)
 }
 
 // leave takes a permit out of those that wait to start.
-func (g *Gate) leave(p *Permit) {
-	p.bind.starting.remove(p)
-	p.state = acquired
+func (g *Gate) leave(s *place) {
+	s.bind.starting.remove(s)
+	s.state = acquired
 	g.starting--
 }
 

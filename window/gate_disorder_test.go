@@ -26,7 +26,7 @@ func TestLateTimers(t *testing.T) {
 		g.controller.OnResult(now, g.controller.OnSend(now, g.binds[0].id), Signal{})
 		g.controller.binds[0].mean, g.controller.binds[0].rtt = time.Second, time.Second // window wide open
 		for range 100 {
-			p := &Permit{gate: g, bind: g.binds[0], state: waiting, since: now.Add(-time.Second)}
+			p := &place{gate: g, bind: g.binds[0], state: waiting, since: now.Add(-time.Second)}
 			g.binds[0].starting.push(p)
 			g.binds[0].reserved++
 			g.reserved++
@@ -121,10 +121,19 @@ func disorderly(t *testing.T, g *Gate, rnd *rand.Rand) {
 	if rnd.IntN(20) == 0 || p.Start(ctx) != nil {
 		return
 	}
-	if s := g.Snapshot(); s.Unanswered > 40 {
-		t.Errorf("%d unanswered, the cap is 40", s.Unanswered)
+	for range rnd.IntN(3) { // and more parts
+		if s := g.Snapshot(); s.Unanswered > 40 {
+			t.Errorf("%d unanswered, the cap is 40", s.Unanswered)
+		}
+		time.Sleep(time.Duration(rnd.IntN(50)) * time.Millisecond)
+		p.Answered(Signal{Answer: Answer(rnd.IntN(4))})
+		if p.Start(ctx) != nil {
+			return
+		}
 	}
-	time.Sleep(time.Duration(rnd.IntN(50)) * time.Millisecond)
+	if rnd.IntN(10) == 0 {
+		p.Release(Signal{}) // and once more by defer, when the place may be another's
+	}
 }
 
 func BenchmarkGate(b *testing.B) {
@@ -141,6 +150,22 @@ func BenchmarkGate(b *testing.B) {
 			b.Fatal(err)
 		}
 		p.Release(Signal{})
+	}
+}
+
+func TestPermitCostsNoAllocation(t *testing.T) {
+	g := NewGate(NewController(Config{Declared: fastest}))
+	g.AddBind()
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() {
+		p, err := g.Acquire(ctx)
+		if err != nil || p.Start(ctx) != nil {
+			t.Error("no permit")
+		}
+		p.Answered(Signal{})
+		p.Release(Signal{})
+	}); n != 0 {
+		t.Errorf("%v allocations per permit", n)
 	}
 }
 

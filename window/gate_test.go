@@ -17,7 +17,7 @@ func gateAt(t *testing.T, cfg Config) (*Gate, BindID) {
 	return g, g.AddBind()
 }
 
-func acquire(t *testing.T, g *Gate) *Permit {
+func acquire(t *testing.T, g *Gate) Permit {
 	t.Helper()
 	p, err := g.Acquire(t.Context())
 	if err != nil {
@@ -26,7 +26,7 @@ func acquire(t *testing.T, g *Gate) *Permit {
 	return p
 }
 
-func start(t *testing.T, p *Permit) {
+func start(t *testing.T, p Permit) {
 	t.Helper()
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatalf("Start: %v", err)
@@ -83,7 +83,7 @@ func TestGateKeepsThePace(t *testing.T) {
 func TestParkedPermitsAreNoCreditForABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := gateAt(t, Config{Declared: 100})
-		permits := make([]*Permit, 8)
+		permits := make([]Permit, 8)
 		for i := range permits {
 			permits[i] = acquire(t, g)
 		}
@@ -103,7 +103,7 @@ func TestParkedPermitsAreNoCreditForABurst(t *testing.T) {
 func TestWindowStopsStartUntilAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := gateAt(t, Config{Declared: 1000})
-		var out, parked []*Permit
+		var out, parked []Permit
 		for range blind {
 			p := acquire(t, g)
 			start(t, p)
@@ -139,12 +139,12 @@ func TestWindowStopsStartUntilAnAnswer(t *testing.T) {
 func TestStartWaitsForAWindowThatShrank(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := gateAt(t, Config{Declared: 1000})
-		sent := make([]*Permit, 5)
+		sent := make([]Permit, 5)
 		for i := range sent {
 			sent[i] = acquire(t, g)
 			start(t, sent[i])
 		}
-		parked := make([]*Permit, 5)
+		parked := make([]Permit, 5)
 		for i := range parked {
 			parked[i] = acquire(t, g)
 		}
@@ -179,7 +179,7 @@ func TestHoldHandsOutOnePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := gateAt(t, Config{Declared: 1000})
 		g.AddBind()
-		var sent []*Permit
+		var sent []Permit
 		for range 3 {
 			sent = append(sent, acquire(t, g))
 			start(t, sent[len(sent)-1])
@@ -205,7 +205,7 @@ func TestMaxWindowCountsWhatIsUnansweredOnAllBinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := gateAt(t, Config{Declared: 1000, MaxWindow: 3})
 		g.AddBind()
-		var out []*Permit
+		var out []Permit
 		for range 3 {
 			out = append(out, acquire(t, g))
 			start(t, out[len(out)-1])
@@ -226,7 +226,7 @@ func TestStartsAreFairBetweenBindsAndInOrderOnEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, first := gateAt(t, Config{Declared: 10})
 		second := g.AddBind()
-		permits := map[BindID][]*Permit{}
+		permits := map[BindID][]Permit{}
 		for range 8 {
 			p := acquire(t, g)
 			permits[p.Bind()] = append(permits[p.Bind()], p)
@@ -264,7 +264,7 @@ func TestStartsAreFairBetweenBindsAndInOrderOnEach(t *testing.T) {
 func TestCancelledWaitsLeaveTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := gateAt(t, Config{Declared: 1})
-		permits := make([]*Permit, 4)
+		permits := make([]Permit, 4)
 		for i := range permits {
 			permits[i] = acquire(t, g)
 		}
@@ -342,7 +342,7 @@ func TestRemoveBindEndsItsPermits(t *testing.T) {
 		if err := parked.Start(t.Context()); !errors.Is(err, ErrBindRemoved) {
 			t.Errorf("Start on a bind that is gone: %v", err)
 		}
-		got := make(chan *Permit)
+		got := make(chan Permit)
 		go func() { got <- acquire(t, g) }() // waits for a bind
 		synctest.Wait()
 		next := g.AddBind()
