@@ -14,11 +14,12 @@ import (
 func onceFinal(seq uint64) string { return seqKey(seq) + ".final" }
 
 // claimFinal creates the key that decides which final a message has, with the
-// event as its value. It returns nil when e is the one, and the other otherwise.
-func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, err error) {
+// event as its value. It returns nil when e is the one, and the other otherwise;
+// fresh says that the key was created just now, so that e is not stored yet.
+func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, fresh bool, err error) {
 	data, err := json.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("event %s: %w", e.Type, err)
+		return nil, false, fmt.Errorf("event %s: %w", e.Type, err)
 	}
 	err = j.persist(ctx, bucketStream(j.names.final), "the claim of the final", func(ctx context.Context) error {
 		err := j.write(ctx, write{
@@ -28,6 +29,7 @@ func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, err 
 			data:    data,
 		})
 		if !refusedAs(err, codeWrongLastSeq) {
+			fresh = err == nil
 			return err
 		}
 		winner, err = j.readFinal(ctx, e.Seq)
@@ -37,12 +39,12 @@ func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, err 
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if winner != nil && winner.EventID == e.EventID {
-		return nil, nil //nolint:nilnil // nil: nobody else won
+		winner = nil // nobody else won
 	}
-	return winner, nil
+	return winner, fresh, nil
 }
 
 // finalOf returns the final that was claimed for a message, nil without one.

@@ -63,7 +63,7 @@ func (c *Client) readRecord(ctx context.Context, seq uint64) (record *Waiting, r
 		return nil, 0, nil
 	case err != nil:
 		return nil, 0, fmt.Errorf("reading the record: %w", err)
-	case m.Header.Get(headerOperation) != "" || m.Header.Get(headerMarker) != "":
+	case m.gone():
 		return nil, m.Seq, nil
 	}
 	record = new(Waiting)

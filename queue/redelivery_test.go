@@ -85,7 +85,7 @@ func TestCrash(t *testing.T) {
 		"after the claim, before the journal": {
 			outcome: func(*delivery) Outcome { return submitted("AB12") },
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
-				_, err := d.intake.journal.claimFinal(ctx, d.complete(o, time.Now()))
+				_, _, err := d.intake.journal.claimFinal(ctx, d.complete(o, time.Now()))
 				return err
 			},
 			final:  true,
@@ -386,7 +386,7 @@ func TestLateResponseStopsTheRetry(t *testing.T) {
 			d := first.hold()
 			b.settle(d, unknown(d.State(), 300*time.Millisecond))
 			e := d.complete(submitted("late"), time.Now())
-			if _, err := first.journal.claimFinal(t.Context(), e); err != nil {
+			if _, _, err := first.journal.claimFinal(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}
 			if also {

@@ -34,7 +34,7 @@ func (d *delivery) settle(ctx context.Context, o Outcome) error {
 		}
 	}
 	if o.Final {
-		_, err := d.settleFinal(ctx, e, o.Receipts, d.doubtful(time.Now()))
+		_, err := d.settleFinal(ctx, e, o.Receipts, d.contested(e, time.Now()))
 		return err
 	}
 	if err := d.append(ctx, e, storeOptions{}); err != nil {
@@ -51,6 +51,12 @@ func (d *delivery) doubtful(now time.Time) bool {
 	_, number := d.current()
 	return number > 1 || d.seq <= d.lane.createdSeq.Load() || d.overdue(now) ||
 		d.server != d.intake.client.nc.ConnectedServerId() // which may have forgotten the delivery
+}
+
+// contested reports whether another may end the message: another holder, or a
+// sweeper, once the deadline is near by the clock of any instance.
+func (d *delivery) contested(e *Event, now time.Time) bool {
+	return d.doubtful(now) || !e.Deadline.IsZero() && e.Deadline.Sub(now) < clockSlack
 }
 
 // complete makes the event of an outcome. A second try of a settle makes the
@@ -93,7 +99,7 @@ func (d *delivery) append(ctx context.Context, e *Event, o storeOptions) error {
 // and takes the message out of the queue.
 func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []ReceiptKey, doubtful bool) (won bool, err error) {
 	if !doubtful {
-		err = d.append(ctx, e, storeOptions{ours: func() bool { return !d.doubtful(time.Now()) }})
+		err = d.append(ctx, e, storeOptions{ours: func() bool { return !d.contested(e, time.Now()) }})
 		won = true
 		doubtful = errors.Is(err, errNotOurs) // NATS was away for longer than the AckWait
 	}
@@ -114,7 +120,7 @@ func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []Receipt
 // can be created once decides who is first.
 func (d *delivery) contend(ctx context.Context, e *Event) (won bool, err error) {
 	j, once := d.intake.journal, onceFinal(d.seq)
-	winner, err := j.claimFinal(ctx, e)
+	winner, _, err := j.claimFinal(ctx, e)
 	if err != nil {
 		return false, err
 	}
@@ -124,6 +130,9 @@ func (d *delivery) contend(ctx context.Context, e *Event) (won bool, err error) 
 	// Whoever made it may have died before it was stored.
 	if err := j.store(ctx, winner, storeOptions{once: once, doubt: true, published: d.published}); err != nil {
 		return false, err
+	}
+	if e.Type == EventExpired {
+		return false, nil // nothing was sent: there is nothing to tell
 	}
 	late := e.After(*winner)
 	return false, d.append(ctx, &late, storeOptions{})
