@@ -174,7 +174,7 @@ func (a *account) classify(resp smpp.Response) classify.Verdict {
 // signal is all that the window learns of an answer. A refusal that is one recipient's affair is no evidence of load.
 func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response) window.Signal {
 	a := d.account
-	s := window.Signal{Answer: window.Other, Congestion: uint8(min(max(resp.Congestion, 0), 99))}
+	s := window.Signal{Answer: window.Other, Congestion: uint8(min(max(resp.Congestion, 0), 99)), Again: d.letter.state.Throttles > 0}
 	switch v.Class {
 	case classify.OK:
 		s.Answer = window.Accepted

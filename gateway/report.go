@@ -46,7 +46,7 @@ func (a *account) report(instance string, now time.Time) []admin.Bind {
 		b := admin.Bind{
 			Instance: instance, Account: a.name, Number: k.number,
 			State: string(at.state), Since: at.since, Reason: at.reason, Until: at.until,
-			Pace: w.Pace, Ceiling: w.Ceiling, Declared: w.Declared, Mode: w.Mode.String(),
+			Pace: w.Pace, Ceiling: w.Ceiling, Declared: w.Declared, Mode: w.Mode.String(), Alarm: w.Alarm.String(),
 			Throttled1m: a.shares.over(now, time.Minute), Throttled15m: a.shares.over(now, 15*time.Minute),
 			Decisions: sentences,
 		}
@@ -123,6 +123,7 @@ func (c windowCollector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, account)
 	}
 	mode := prometheus.NewDesc("sluice_window_mode", "1 for the mode that the window controller is in.", []string{"account", "mode"}, nil)
+	alarm := prometheus.NewDesc("sluice_refusals_alarm", "1 while refusals seem not to follow the pace and an operator must decide, by what shows it.", []string{"account", "reason"}, nil)
 	state := prometheus.NewDesc("sluice_account_state", "1 for the state that the account is in.", []string{"account", "state"}, nil)
 	for _, a := range c.g.accounts {
 		w := a.gate.Snapshot()
@@ -138,6 +139,13 @@ func (c windowCollector) Collect(out chan<- prometheus.Metric) {
 		gauge("sluice_ignored_refusals_ratio", "Share of refusals that was found not to follow the pace.", a.name, w.Noise)
 		gauge("sluice_throttled_ratio", "Share of throttles among the answers of the last minute.", a.name, a.shares.over(time.Now(), time.Minute))
 		out <- prometheus.MustNewConstMetric(mode, prometheus.GaugeValue, 1, a.name, w.Mode.String())
+		for _, r := range window.AlarmReasons() {
+			on := 0.0
+			if w.Alarm.Reason == r {
+				on = 1
+			}
+			out <- prometheus.MustNewConstMetric(alarm, prometheus.GaugeValue, on, a.name, string(r))
+		}
 		out <- prometheus.MustNewConstMetric(state, prometheus.GaugeValue, 1, a.name, string(a.standing().state))
 	}
 }

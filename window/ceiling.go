@@ -163,6 +163,9 @@ func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
 		return
 	}
 	c.turned++
+	if s.Again {
+		c.again++
+	}
 	silent := s.Answer == Refused && c.mode != Probe && c.fresh == 0 && c.turned >= 3
 	if c.mode == Compare && !silent {
 		c.listen(now)
@@ -300,6 +303,9 @@ func (c *Controller) cruise(now time.Time, why Reason, d Decision) {
 
 // hold begins a silence: several refused and nothing accepted since the newest decision.
 func (c *Controller) hold(now time.Time, t Ticket) {
+	if c.mode == Compare {
+		c.unclear(now)
+	}
 	d := Decision{Refused: int(c.turned), WindowWas: c.windows()}
 	c.held, c.wait, c.testing = now, max(firstTest, 2*t.bind.rtt), false
 	c.quiet = now.Add(c.wait)

@@ -42,6 +42,8 @@ type Signal struct {
 	// Congestion is the congestion_state TLV of the answer (SMPP 5.0 section 4.8.4.18), 1 to 99; 0: absent. From 90
 	// on the answer counts as refused, though it neither begins nor prolongs a hold; from 80 on no probe starts.
 	Congestion uint8
+	// Again says that the message was refused before: an alarm tells whether most refusals are such.
+	Again bool
 }
 
 // Config is what the operator knows. The zero value is a fine start: everything is learned.
@@ -118,6 +120,7 @@ type Controller struct {
 	search
 	silence
 	noise
+	watch
 	ledger
 }
 
@@ -157,6 +160,7 @@ func (cfg Config) sane() Config {
 // begin chooses the first ceiling. The start from nothing is a probe with a bold step.
 func (c *Controller) begin(now time.Time, remembered float64) {
 	c.evidence, c.search, c.silence, c.noise = evidence{}, search{}, silence{}, noise{floor: c.cfg.NoiseIgnore}
+	c.watch = watch{}
 	c.born = c.issued
 	switch {
 	case c.cfg.Declared > 0:
@@ -305,6 +309,7 @@ func (c *Controller) OnResult(now time.Time, t Ticket, s Signal) Decision {
 	c.unanswered--
 	t.bind.unanswered--
 	before := c.decided
+	c.hear(now, t, s)
 	switch {
 	case s.Answer == Lost:
 		c.lost(now, t)
@@ -325,7 +330,8 @@ func (c *Controller) Configure(now time.Time, cfg Config) Decision {
 	old := c.cfg
 	c.cfg = cfg.sane()
 	if c.cfg.NoiseMax != old.NoiseMax || c.cfg.NoiseIgnore != old.NoiseIgnore {
-		c.floor = c.cfg.NoiseIgnore
+		c.floor, c.undecided = c.cfg.NoiseIgnore, 0
+		c.calm(now, Alarm{})
 	}
 	d := Decision{Was: c.ceiling}
 	switch {

@@ -22,6 +22,8 @@ const (
 	ReasonNoiseTest    Reason = "noise_test"      // a phase of the test whether refusals follow the pace
 	ReasonNoise        Reason = "noise"           // they do not: their share is ignored
 	ReasonNoiseGone    Reason = "noise_gone"      // there are none left to ignore
+	ReasonAlarm        Reason = "alarm"           // refusals seem not to follow the pace, and may not be ignored either
+	ReasonAlarmOver    Reason = "alarm_over"      // it ended
 	ReasonOperator     Reason = "operator"        // the configuration was changed
 	ReasonDisconnect   Reason = "disconnect"      // a bind was lost
 )
@@ -51,6 +53,8 @@ type Decision struct {
 	SlowAnswers, SlowRefused int     // of the slow phases of a noise test; Accepted and Refused are those at full pace
 	Slower                   float64 // share of the pace given up in them
 	Noise                    float64 // share of refusals that is ignored
+
+	Alarm Alarm // that began
 
 	Bind       BindID // that was lost
 	Unanswered int    // on it
@@ -109,6 +113,7 @@ func (c *Controller) record(now time.Time, why Reason, d Decision) {
 	d.At, d.Reason, d.Mode = now, why, c.mode
 	d.Pace, d.Ceiling, d.Window = c.pace, c.ceiling, c.windows()
 	d.Declared, d.MaxWindow = c.cfg.Declared, c.cfg.MaxWindow
+	c.recall(now)
 	if d.Owed == 0 {
 		d.Owed = roundUp(c.owed)
 	}

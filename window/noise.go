@@ -45,7 +45,7 @@ func (c *Controller) listensAgain() bool { return c.cfg.NoiseMax > 0 && c.floor 
 // compare starts a test for noise of about that share. The evidence so far is a phase at full pace.
 func (c *Controller) compare(now time.Time, share float64) {
 	c.slow, c.need = max(dip, 3*share), perPhase/share
-	c.phase, c.low, c.lowRefused, c.heard = 0, 0, 0, 0
+	c.phase, c.low, c.lowRefused, c.heard, c.again = 0, 0, 0, 0, 0
 	c.turn(now)
 }
 
@@ -74,11 +74,14 @@ func (c *Controller) listen(now time.Time) {
 	} else {
 		c.accepted, c.refused = c.accepted+c.fresh, c.refused+c.turned
 	}
-	full, all, p := c.accepted+c.refused, c.lowRefused+c.refused, c.lowRefused/c.low
-	ratio := c.lowRefused*math.Log(follow) + all*math.Log((c.low+full)/(follow*c.low+full))
+	all, p, ratio := c.lowRefused+c.refused, c.lowRefused/c.low, c.likelihood()
 	same := ratio <= isNoise && c.phase >= 3
 	switch {
-	case ratio >= isLoad, same && p > c.cfg.NoiseMax, c.slow == deepDip && c.turned < p/2*n:
+	case ratio >= isLoad, c.slow == deepDip && c.turned < p/2*n:
+		c.verdict(now, true)
+		c.load(now)
+	case same && p > c.cfg.NoiseMax: // more than anybody has allowed to ignore
+		c.raise(now, c.tested(AlarmOverMax))
 		c.load(now)
 	case same && !c.listensAgain() && p > large && c.slow != deepDip:
 		c.slow, c.phase = deepDip, c.phase&^1 // one more slow phase
@@ -88,8 +91,17 @@ func (c *Controller) listen(now time.Time) {
 	case all < float64(c.phase-1): // hardly any refusal left
 		c.settle(now, 0, ReasonNoiseGone)
 	default:
+		if c.phase%longTest == 0 {
+			c.unclear(now)
+		}
 		c.turn(now)
 	}
+}
+
+// likelihood is the log likelihood ratio of load to noise, by the refusals so far at both paces.
+func (c *Controller) likelihood() float64 {
+	full, all := c.accepted+c.refused, c.lowRefused+c.refused
+	return c.lowRefused*math.Log(follow) + all*math.Log((c.low+full)/(follow*c.low+full))
 }
 
 // load ends a test with a cut: the refusals follow the pace.
@@ -100,6 +112,7 @@ func (c *Controller) load(now time.Time) {
 
 // settle ends a test with a floor.
 func (c *Controller) settle(now time.Time, floor float64, why Reason) {
+	c.verdict(now, false)
 	c.floor = max(floor, c.cfg.NoiseIgnore)
 	d := c.shares()
 	c.evidence = evidence{}

@@ -55,6 +55,13 @@ func (d Decision) sentence() string {
 		return fmt.Sprintf("load %d reported: no probe for %s, ceiling stays %s", d.Congestion, span(d.Wait), rate(d.Ceiling))
 	case ReasonNoiseTest, ReasonNoise, ReasonNoiseGone:
 		return d.noiseSentence()
+	case ReasonAlarm:
+		return "alarm: " + d.Alarm.String()
+	case ReasonAlarmOver:
+		if all := d.Accepted + d.Refused; all > 0 {
+			return fmt.Sprintf("alarm over: %s of the last %s refused", count(d.Refused), count(all))
+		}
+		return "alarm over: what to make of the refusals is decided"
 	case ReasonOperator:
 		return "operator: " + d.operatorSentence()
 	case ReasonDisconnect:

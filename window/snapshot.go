@@ -11,7 +11,8 @@ type Snapshot struct {
 	// Learned is the rate to remember for the next start (Config.Remembered): the ceiling, or in a probe the highest
 	// rate that stood; 0 while nothing was learned.
 	Learned    float64
-	Noise      float64       // share of refusals that is ignored
+	Noise      float64 // share of refusals that is ignored
+	Alarm      Alarm
 	Owed       int           // messages that must be accepted before the next probe
 	Quiet      time.Duration // before that no probe starts, or in a hold no message
 	MaxWindow  int           // operator's cap; 0: none
@@ -35,7 +36,7 @@ type BindSnapshot struct {
 func (c *Controller) Snapshot(now time.Time) Snapshot {
 	s := Snapshot{
 		At: now, Mode: c.mode, Pace: c.pace, Ceiling: c.ceiling, Declared: c.cfg.Declared, Learned: c.learned(),
-		Noise: c.floor, Owed: roundUp(c.owed), Quiet: max(0, c.quiet.Sub(now)), MaxWindow: c.cfg.MaxWindow,
+		Noise: c.floor, Alarm: c.alarm, Owed: roundUp(c.owed), Quiet: max(0, c.quiet.Sub(now)), MaxWindow: c.cfg.MaxWindow,
 		Unanswered: c.unanswered, Decided: c.decided, Binds: make([]BindSnapshot, 0, len(c.binds)),
 	}
 	for _, b := range c.binds {

@@ -84,6 +84,9 @@ func bindArgument(args []string) (account string, number int, err error) {
 func bindDetail(b *admin.Bind) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n%s/%d on %s\n", b.Account, b.Number, b.Instance)
+	if b.Alarm != "" {
+		fmt.Fprintf(&t, "  alarm: %s\n", b.Alarm)
+	}
 	fmt.Fprintf(&t, "  in flight: %d\n", b.InFlight)
 	for _, p := range b.Pending {
 		fmt.Fprintf(&t, "    sequence %d, %s, for %s\n", p.Sequence, p.DeliveryID, time.Duration(p.Age)*time.Millisecond)

@@ -8,12 +8,13 @@ import (
 
 func TestBindDetail(t *testing.T) {
 	got := bindDetail(&admin.Bind{
-		Instance: "gw-1", Account: "acme", Number: 1, InFlight: 3,
+		Instance: "gw-1", Account: "acme", Number: 1, InFlight: 3, Alarm: "25 of 263 refused",
 		Pending:   []admin.Pending{{Sequence: 7, DeliveryID: "order-1", Age: 1500}, {Sequence: 8, DeliveryID: "order-2", Age: 20}},
 		Decisions: []string{"12:00:01 probe", "12:00:02 cut"},
 	})
 	want := `
 acme/1 on gw-1
+  alarm: 25 of 263 refused
   in flight: 3
     sequence 7, order-1, for 1.5s
     sequence 8, order-2, for 20ms

@@ -29,6 +29,8 @@ type Bind struct {
 	Ceiling  float64 `json:"ceiling"`
 	Declared float64 `json:"declared,omitempty"`
 	Mode     string  `json:"mode"`
+	// Alarm is a sentence about refusals that do not follow the pace and cannot be ignored; empty: there is no alarm.
+	Alarm string `json:"alarm,omitempty"`
 	// Throttled1m and Throttled15m are shares of the answers, 0 to 1.
 	Throttled1m  float64 `json:"throttled_1m"`
 	Throttled15m float64 `json:"throttled_15m"`
