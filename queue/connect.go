@@ -52,6 +52,8 @@ type Client struct {
 	listeners map[int]func(connected bool)
 	nextID    int
 	receipts  *receiptCache
+	cancels   cancels
+	losses    atomic.Int64 // of the connection
 }
 
 // Connect opens the connection, trying each address once, or fails. Once the
@@ -70,6 +72,7 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 	c := &Client{
 		logger: logger, closed: make(chan struct{}),
 		listeners: make(map[int]func(bool)), receipts: newReceiptCache(),
+		cancels: cancels{noted: make(map[uint64]time.Time)},
 	}
 	c.names.Store(n)
 	options, err := c.options(ctx, cfg)
@@ -174,6 +177,9 @@ func (c *Client) connectionChanged(connected bool, err error) {
 		c.logger.Info("nats connection stands again")
 	case !c.closing.Load():
 		c.logger.Warn("nats connection lost", "error", err)
+	}
+	if !connected {
+		c.losses.Add(1)
 	}
 	c.mu.Lock()
 	called := make([]func(bool), 0, len(c.listeners))

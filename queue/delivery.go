@@ -16,6 +16,7 @@ const (
 	phaseHeld     phase = iota // here or with a caller
 	phaseSettling              // a Settle, SettleLate or Release is at work
 	phaseWaiting               // settled, and not finally
+	phaseFinal                 // settled with a final; a late response may still come
 	phaseDone
 )
 
@@ -29,8 +30,10 @@ type delivery struct {
 	data      []byte
 	state     State     // from earlier deliveries
 	server    string    // the one that delivered it
+	losses    int64     // of the connection, before it was delivered
 	revision  uint64    // of the record when it was read or opened
 	opened    time.Time // of the record that this delivery tried to open
+	waited    *Waiting  // the record that explains the earlier deliveries, nil without one
 
 	decoded sync.Once
 	message *Message
@@ -45,6 +48,7 @@ type delivery struct {
 	phase   phase
 	doubt   bool // an event of it may have been stored
 	named   int  // the delivery number in the id of its event, 0 before
+	final   *Event
 }
 
 func (d *delivery) Seq() uint64          { return d.seq }
@@ -61,6 +65,9 @@ func (d *delivery) State() State {
 }
 
 func (d *delivery) Header(key string) string { return d.header.Get(key) }
+
+// Cancelled implements [Job].
+func (d *delivery) Cancelled() bool { return d.intake.client.cancels.has(d.seq) }
 
 func (d *delivery) Deliveries() int {
 	_, number := d.current()
@@ -86,6 +93,9 @@ func (d *delivery) decode() {
 		if d.fault == nil {
 			d.fault = d.faultOfEnvelope()
 		}
+		if at, err := time.Parse(time.RFC3339Nano, d.header.Get(HeaderExpiresAt)); err == nil {
+			d.message.ExpiresIn, d.message.ExpiresAt = 0, at.UTC()
+		}
 		if !validID(d.message.ID) {
 			d.message.ID = ""
 		}
@@ -97,6 +107,12 @@ func (d *delivery) decode() {
 func (d *delivery) faultOfEnvelope() error {
 	if id := d.header.Get(HeaderDeliveryID); id != "" && !validID(id) {
 		return &MalformedError{Field: "header " + HeaderDeliveryID, Fault: faultOfID(id)}
+	}
+	if at := d.header.Get(HeaderExpiresAt); at != "" {
+		if _, err := time.Parse(time.RFC3339Nano, at); err != nil {
+			return &MalformedError{Field: "header " + HeaderExpiresAt, Fault: "want a time as in RFC 3339"}
+		}
+		return nil // it stands for what the payload says
 	}
 	if fault := d.message.faultOfExpiresAt(d.published); fault != "" {
 		return &MalformedError{Field: "expires_at", Fault: fault}
@@ -121,7 +137,11 @@ func (d *delivery) Settle(ctx context.Context, o Outcome) error {
 		return err
 	}
 	err := d.settle(ctx, o)
-	d.leave(err, phaseHeld, o.Final)
+	after := phaseWaiting
+	if o.Final {
+		after = phaseFinal
+	}
+	d.leave(err, phaseHeld, after)
 	return err
 }
 
@@ -130,11 +150,16 @@ func (d *delivery) SettleLate(ctx context.Context, o Outcome) (won bool, err err
 	if !o.Final || !o.Valid() {
 		return false, fmt.Errorf("settling message %d late: event type %q is not final", d.seq, o.Event.Type)
 	}
+	if d.enter(phaseFinal) == nil { // as by a deferral that no answer explained
+		err = d.afterwards(ctx, d.complete(o, time.Now()), o.Receipts)
+		d.leave(err, phaseFinal, phaseDone)
+		return false, err
+	}
 	if err := d.enter(phaseWaiting); err != nil {
 		return false, err
 	}
 	won, err = d.settleFinal(ctx, d.complete(o, time.Now()), o.Receipts, true)
-	d.leave(err, phaseWaiting, true)
+	d.leave(err, phaseWaiting, phaseDone)
 	return won, err
 }
 
@@ -143,8 +168,8 @@ func (d *delivery) Release(ctx context.Context) error {
 	if err := d.enter(phaseHeld); err != nil {
 		return err
 	}
-	err := d.wait(ctx, d.state, time.Time{}, reasonReleased)
-	d.leave(err, phaseHeld, true)
+	err := d.wait(ctx, d.state, time.Time{}, "", reasonReleased)
+	d.leave(err, phaseHeld, phaseDone)
 	return err
 }
 
@@ -159,15 +184,11 @@ func (d *delivery) enter(from phase) error {
 }
 
 // leave ends a settle: after an error it may be tried again.
-func (d *delivery) leave(err error, from phase, final bool) {
+func (d *delivery) leave(err error, before, after phase) {
 	d.mu.Lock()
-	switch {
-	case err != nil:
-		d.phase = from
-	case final:
-		d.phase = phaseDone
-	default:
-		d.phase = phaseWaiting
+	d.phase = after
+	if err != nil {
+		d.phase = before
 	}
 	d.mu.Unlock()
 	if err == nil {

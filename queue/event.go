@@ -102,6 +102,7 @@ type Event struct {
 	MessageIDs        []string  `json:"message_ids,omitempty"`
 	PossibleDuplicate bool      `json:"possible_duplicate,omitempty"`
 	ReplayOf          uint64    `json:"replay_of,omitempty"`
+	ReplayedAs        uint64    `json:"replayed_as,omitempty"`
 	Receipt           *Receipt  `json:"receipt,omitempty"`
 
 	Meta        map[string]string `json:"meta,omitempty"`

@@ -34,8 +34,9 @@ type bench struct {
 }
 
 type benchConfig struct {
-	lanes   []Lane
-	ackWait time.Duration
+	lanes      []Lane
+	ackWait    time.Duration
+	duplicates time.Duration
 }
 
 func newBench(t *testing.T, cfg benchConfig) *bench {
@@ -47,7 +48,7 @@ func newBench(t *testing.T, cfg benchConfig) *bench {
 	b.startServer()
 	t.Cleanup(func() { b.server.Shutdown() })
 	b.client = b.connect()
-	if _, err := b.client.Ensure(t.Context(), Topology{Lanes: cfg.lanes, AckWait: cfg.ackWait}); err != nil {
+	if _, err := b.client.Ensure(t.Context(), Topology{Lanes: cfg.lanes, AckWait: cfg.ackWait, DuplicateWindow: cfg.duplicates}); err != nil {
 		t.Fatal(err)
 	}
 	b.journal = b.openJournal(b.client)

@@ -11,6 +11,12 @@ const (
 	// HeaderPossibleDuplicate, "true", marks a replay whose first submit may
 	// have been accepted.
 	HeaderPossibleDuplicate = "Sluice-Possible-Duplicate"
+	// HeaderExpiresAt is the deadline of a replay in RFC 3339, whatever the
+	// payload says; on a copy in the deferred stream it is the deadline that the
+	// message had.
+	HeaderExpiresAt = "Sluice-Expires-At"
+	// HeaderReplays is how many times a message has been replayed.
+	HeaderReplays = "Sluice-Replays"
 )
 
 // Headers of a message in the deferred stream, beside its own.

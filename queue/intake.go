@@ -219,6 +219,14 @@ func (i *Intake) forget(d *delivery) {
 	}
 }
 
+// Holds reports whether a message is here, or with somebody to whom it was handed
+// out and who has not settled it.
+func (i *Intake) Holds(seq uint64) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.held[seq] != nil
+}
+
 // wantPulls makes the journal ask for pull requests with its next burst.
 func (i *Intake) wantPulls() {
 	i.dirty.Store(true)

@@ -38,13 +38,17 @@ type Job interface {
 	Header(key string) string
 	// State is what earlier deliveries left behind.
 	State() State
+	// Cancelled reports whether an operator has cancelled the message, as far as
+	// this process knows. Ask before the submit and before the message is given
+	// back: then it ends cancelled.
+	Cancelled() bool
 	// Settle writes the outcome down and then gives the message back to the
 	// queue or takes it out. While NATS is away it tries again until ctx ends;
 	// after an error nothing is settled and Settle may be called again.
 	Settle(ctx context.Context, o Outcome) error
-	// SettleLate settles a message after its job was settled as waiting, when
-	// its answer came after all. It reports whether this outcome became the
-	// final one; otherwise another had come first and stands.
+	// SettleLate settles a message after its job was settled, when its answer
+	// came after all. It reports whether this outcome became the final one;
+	// otherwise another had come first and stands.
 	SettleLate(ctx context.Context, o Outcome) (won bool, err error)
 	// Release gives back a message that was never submitted, at once and at no
 	// cost to it.

@@ -128,7 +128,7 @@ func (l *lane) receive(running context.Context, m *nats.Msg, epoch int) {
 		intake: l.intake, lane: l,
 		seq: meta.Sequence.Stream, published: meta.Timestamp, header: m.Header, data: m.Data,
 		reply: m.Reply, count: int(meta.NumDelivered), touched: now,
-		server: l.intake.client.nc.ConnectedServerId(),
+		server: l.intake.client.nc.ConnectedServerId(), losses: l.intake.client.losses.Load(),
 	}
 	if l.accept(running, d, int(meta.NumPending), epoch, now) {
 		l.intake.resolve(running, d)

@@ -76,13 +76,7 @@ func (c *Client) addOrphans(ctx context.Context, stream jetstream.Stream, bySubj
 }
 
 func (n *names) laneStats(subject string) LaneStats {
-	s := LaneStats{Subject: subject}
-	if rest, ok := strings.CutPrefix(subject, n.mtPrefix); ok {
-		if route, class, ok := strings.Cut(rest, "."); ok {
-			s.Lane = Lane{route, class}
-		}
-	}
-	return s
+	return LaneStats{Subject: subject, Lane: n.laneOf(subject)}
 }
 
 // oldest is the age of the first message on a subject: a work queue holds what

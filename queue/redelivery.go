@@ -43,7 +43,7 @@ func (d *delivery) explain(ctx context.Context) (handOut bool, err error) {
 	case record.Open && record.At.Equal(d.opened) && !d.opened.IsZero():
 		return true, nil // opened by this delivery, and the confirmation was lost
 	case !record.Open:
-		d.state = record.State
+		d.state, d.waited = record.State, record
 		d.follows(record.Delivery)
 		return d.explained(ctx, explainedByRecord)
 	}
@@ -105,7 +105,11 @@ func (d *delivery) explained(ctx context.Context, by string) (handOut bool, err 
 	d.intake.metrics.redelivered(by)
 	if time.Until(d.state.NextAttemptAt) > 0 {
 		// A restart of the server brings delays forward by up to a second.
-		return false, d.wait(ctx, d.state, d.state.NextAttemptAt, reasonRedelivery)
+		account, reason := "", reasonRedelivery
+		if d.waited != nil { // it goes on waiting for the same
+			account, reason = d.waited.Account, d.waited.Reason
+		}
+		return false, d.wait(ctx, d.state, d.state.NextAttemptAt, account, reason)
 	}
 	return true, d.open(ctx)
 }
@@ -126,7 +130,7 @@ func (d *delivery) unexplained(ctx context.Context) (handOut bool, err error) {
 // open writes down that the message is about to be handed out again.
 func (d *delivery) open(ctx context.Context) error {
 	_, number := d.current()
-	r := d.record(d.state, number, reasonRedelivery)
+	r := d.record(d.state, number, "", reasonRedelivery)
 	r.Open = true
 	d.opened = r.At
 	revision, err := d.intake.client.openRecord(ctx, r, d.revision)

@@ -69,7 +69,7 @@ func TestCrash(t *testing.T) {
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
 				return errors.Join(
 					d.append(ctx, d.complete(o, time.Now()), storeOptions{}),
-					d.intake.journal.storeRecord(ctx, d.record(o.State, 1, "throttled"), 0))
+					d.intake.journal.storeRecord(ctx, d.record(o.State, 1, "", "throttled"), 0))
 			},
 			want:   State{Throttles: 1, Streak: 1, LastStatus: status},
 			events: []EventType{EventThrottled},
@@ -189,7 +189,7 @@ func TestEarlyRedeliveryWaitsForTheRest(t *testing.T) {
 	o.State.NextAttemptAt = o.NextAttemptAt
 	if err := errors.Join(
 		d.append(t.Context(), d.complete(o, time.Now()), storeOptions{}),
-		h.journal.storeRecord(t.Context(), d.record(o.State, 1, "throttled"), 0)); err != nil {
+		h.journal.storeRecord(t.Context(), d.record(o.State, 1, "", "throttled"), 0)); err != nil {
 		t.Fatal(err)
 	}
 	h.intake.forget(d)

@@ -43,14 +43,16 @@ func (d *delivery) settle(ctx context.Context, o Outcome) error {
 	if err := d.index(ctx, o.Receipts); err != nil {
 		return err
 	}
-	return d.wait(ctx, o.State, o.NextAttemptAt, cmp.Or(o.Event.Reason, string(o.Event.Type)))
+	return d.wait(ctx, o.State, o.NextAttemptAt, e.Account, cmp.Or(o.Event.Reason, string(o.Event.Type)))
 }
 
 // doubtful reports whether another holder of the message may settle it as well.
 func (d *delivery) doubtful(now time.Time) bool {
 	_, number := d.current()
 	return number > 1 || d.seq <= d.lane.createdSeq.Load() || d.overdue(now) ||
-		d.server != d.intake.client.nc.ConnectedServerId() // which may have forgotten the delivery
+		d.server != d.intake.client.nc.ConnectedServerId() || // which may have forgotten the delivery
+		d.losses != d.intake.client.losses.Load() || // and whoever wanted to cancel it could not ask us
+		d.Cancelled() || d.header.Get(HeaderReplayOf) != ""
 }
 
 // contested reports whether another may end the message: another holder, or a
@@ -99,6 +101,7 @@ func (d *delivery) append(ctx context.Context, e *Event, o storeOptions) error {
 // and takes the message out of the queue.
 func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []ReceiptKey, doubtful bool) (won bool, err error) {
 	if !doubtful {
+		d.noteFinal(e)
 		err = d.append(ctx, e, storeOptions{ours: func() bool { return !d.contested(e, time.Now()) }})
 		won = true
 		doubtful = errors.Is(err, errNotOurs) // NATS was away for longer than the AckWait
@@ -125,17 +128,37 @@ func (d *delivery) contend(ctx context.Context, e *Event) (won bool, err error) 
 		return false, err
 	}
 	if winner == nil {
+		d.noteFinal(e)
 		return true, d.append(ctx, e, storeOptions{once: once})
 	}
+	d.noteFinal(winner)
 	// Whoever made it may have died before it was stored.
 	if err := j.store(ctx, winner, storeOptions{once: once, doubt: true, published: d.published}); err != nil {
 		return false, err
 	}
-	if e.Type == EventExpired {
+	if e.Type == EventExpired || e.Type == EventCancelled {
 		return false, nil // nothing was sent: there is nothing to tell
 	}
 	late := e.After(*winner)
 	return false, d.append(ctx, &late, storeOptions{})
+}
+
+// noteFinal remembers the final of the message, for a response that comes late.
+func (d *delivery) noteFinal(e *Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.final = e
+}
+
+// afterwards journals a response that came after the message had its final.
+func (d *delivery) afterwards(ctx context.Context, e *Event, receipts []ReceiptKey) error {
+	d.mu.Lock()
+	late := e.After(*d.final)
+	d.mu.Unlock()
+	if err := d.append(ctx, &late, storeOptions{}); err != nil {
+		return err
+	}
+	return d.index(ctx, receipts)
 }
 
 // acknowledge takes the message out of the queue. A record goes first: should
@@ -178,8 +201,8 @@ func (d *delivery) receiptRef(key ReceiptKey) ReceiptRef {
 }
 
 // wait records the new state and gives the message back until next, at once
-// when next is zero.
-func (d *delivery) wait(ctx context.Context, s State, next time.Time, reason string) error {
+// when next is zero. The account is the one that it waits for, if any.
+func (d *delivery) wait(ctx context.Context, s State, next time.Time, account, reason string) error {
 	j := d.intake.journal
 	if before := d.State(); before.InDoubt() || d.overdue(time.Now()) {
 		// A late response may have settled it meanwhile, or another holder.
@@ -193,7 +216,7 @@ func (d *delivery) wait(ctx context.Context, s State, next time.Time, reason str
 		}
 	}
 	s.NextAttemptAt = next
-	err := d.storeRecord(ctx, s, reason)
+	err := d.storeRecord(ctx, s, account, reason)
 	if errors.Is(err, errSuperseded) {
 		return nil // the message is with a later holder
 	}
@@ -210,12 +233,12 @@ func (d *delivery) wait(ctx context.Context, s State, next time.Time, reason str
 
 // storeRecord writes the record under the number of the newest delivery, again
 // if one was adopted meanwhile.
-func (d *delivery) storeRecord(ctx context.Context, s State, reason string) error {
+func (d *delivery) storeRecord(ctx context.Context, s State, account, reason string) error {
 	j := d.intake.journal
 	for {
 		_, count := d.current()
 		err := j.persist(ctx, bucketStream(j.names.waiting), "the record", func(ctx context.Context) error {
-			return j.storeRecord(ctx, d.record(s, count, reason), d.revision)
+			return j.storeRecord(ctx, d.record(s, count, account, reason), d.revision)
 		})
 		if _, now := d.current(); err != nil || now == count {
 			return err
@@ -224,10 +247,10 @@ func (d *delivery) storeRecord(ctx context.Context, s State, reason string) erro
 }
 
 // record is what the next delivery will be explained by.
-func (d *delivery) record(s State, count int, reason string) *Waiting {
+func (d *delivery) record(s State, count int, account, reason string) *Waiting {
 	d.decode()
 	r := &Waiting{
-		Seq: d.seq, ID: d.id, Route: d.lane.Route, Class: d.lane.Class, Account: s.Account,
+		Seq: d.seq, ID: d.id, Route: d.lane.Route, Class: d.lane.Class, Account: cmp.Or(s.Account, account),
 		Delivery: count, Reason: reason, Published: d.published, At: time.Now().UTC(), State: s,
 	}
 	if d.fault == nil {
@@ -270,6 +293,9 @@ func (d *delivery) copyToDeferred(ctx context.Context, reason string, e *Event) 
 	header.Set(HeaderOriginalSeq, seqKey(d.seq))
 	header.Set(HeaderOriginalTime, d.published.UTC().Format(time.RFC3339Nano))
 	header.Set(HeaderEvent, string(summary))
+	if deadline := d.message.Deadline(d.published, d.lane.ExpiresIn); !deadline.IsZero() {
+		header.Set(HeaderExpiresAt, deadline.UTC().Format(time.RFC3339Nano))
+	}
 	return d.intake.journal.write(ctx, write{
 		stream: n.deferred, subject: n.deferredSubject(d.lane.Route, reason), header: header, data: d.data,
 	})

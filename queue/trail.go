@@ -48,11 +48,15 @@ func (c *Client) eventStored(ctx context.Context, e *Event, published time.Time)
 	return stored, err
 }
 
-// walkBucket calls f for the events of one bucket until it returns false.
+// walkBucket calls f for the events of one bucket, from a time on unless that is
+// zero, until it returns false.
 func (c *Client) walkBucket(ctx context.Context, id string, since time.Time, f func(*Event) bool) error {
 	n := c.names.Load()
-	start := since.Add(-clockSlack)
-	r := readRequest{NextFor: n.evtPrefix + "*.*." + Bucket(id), Start: &start}
+	r := readRequest{NextFor: n.evtPrefix + "*.*." + Bucket(id), Seq: 1}
+	if !since.IsZero() {
+		start := since.Add(-clockSlack)
+		r.Seq, r.Start = 0, &start
+	}
 	for {
 		m, err := c.readLeader(ctx, n.events, r)
 		if errors.Is(err, errNoMessage) {

@@ -17,6 +17,7 @@ const (
 	held stage = iota
 	settling
 	waiting // settled, and not finally
+	final   // settled with a final; a late response may still come
 	done
 )
 
@@ -55,6 +56,13 @@ func (j *job) Header(key string) string { return j.message.header[key] }
 
 func (j *job) Message() (*queue.Message, error) { return j.decoded, j.fault }
 
+// Cancelled implements [queue.Job].
+func (j *job) Cancelled() bool {
+	j.source.mu.Lock()
+	defer j.source.mu.Unlock()
+	return j.message.cancelled
+}
+
 func (j *job) lane() queue.IntakeLane { return j.source.lanes[j.message.lane] }
 
 // Settle implements [queue.Job].
@@ -64,7 +72,7 @@ func (j *job) Settle(ctx context.Context, o queue.Outcome) error {
 	}
 	after := waiting
 	if o.Final {
-		after = done
+		after = final
 	}
 	return j.do(ctx, held, after, func() { j.settle(o) })
 }
@@ -74,7 +82,10 @@ func (j *job) SettleLate(ctx context.Context, o queue.Outcome) (won bool, err er
 	if !o.Final || !o.Valid() {
 		return false, fmt.Errorf("settling message %d late: event type %q is not final", j.message.seq, o.Event.Type)
 	}
-	err = j.do(ctx, waiting, done, func() { won = j.finish(j.event(o), o) })
+	late := func() { won = j.finish(j.event(o), o) }
+	if err = j.do(ctx, waiting, done, late); errors.Is(err, queue.ErrSettled) {
+		err = j.do(ctx, final, done, late)
+	}
 	return won, err
 }
 
@@ -151,12 +162,13 @@ func (j *job) settle(o queue.Outcome) {
 func (j *job) finish(e queue.Event, o queue.Outcome) (won bool) {
 	s, m := j.source, j.message
 	won = m.final == nil
-	if won {
+	switch {
+	case won:
 		m.final = &e
-	} else {
-		e = e.After(*m.final)
+		s.events = append(s.events, e)
+	case e.Type != queue.EventCancelled:
+		s.events = append(s.events, e.After(*m.final))
 	}
-	s.events = append(s.events, e)
 	j.index(o.Receipts)
 	m.settled, m.held = true, false
 	return won

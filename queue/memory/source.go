@@ -78,6 +78,7 @@ type message struct {
 	delivered int
 	held      bool
 	settled   bool // out of the queue
+	cancelled bool // by an operator
 	record    *record
 	last      *queue.Event // newest outcome that is no final
 	final     *queue.Event
@@ -288,6 +289,20 @@ func (s *Source) Crash() {
 			s.back(m, s.ackWait)
 		}
 	}
+}
+
+// Cancel marks a message as cancelled: whoever holds it next ends it.
+func (s *Source) Cancel(seq uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages[seq-1].cancelled = true
+}
+
+// Holds reports whether a message is handed out.
+func (s *Source) Holds(seq uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.messages[seq-1].held
 }
 
 // FailJournal makes the journal fail, or work again. While it fails nothing is

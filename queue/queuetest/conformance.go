@@ -61,6 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) Queue) {
 		{"a crash after a settle is explained", (*suite).crashSettled},
 		{"a late response settles", (*suite).late},
 		{"a late response after a final", (*suite).lateAfterFinal},
+		{"a late response after its own final", (*suite).lateAfterOwnFinal},
 		{"a late response before the retry's answer", (*suite).lateBeforeRetry},
 		{"malformed messages are handed out", (*suite).malformed},
 		{"headers are read", (*suite).headers},
@@ -314,6 +315,21 @@ func (s *suite) lateAfterFinal() {
 		s.Fatalf("won %v, %v; want lost", won, err)
 	}
 	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventSubmitted, queue.EventDuplicateAccepted)
+}
+
+func (s *suite) lateAfterOwnFinal() {
+	seq := s.queue.Publish("otp", payload, nil)
+	job := s.next()
+	s.settle(job, queue.Outcome{
+		Event: queue.Event{Type: queue.EventDeferred, Reason: "outcome_unknown"}, Final: true, DeferredReason: "outcome_unknown",
+	})
+	if won, err := job.SettleLate(s.Context(), submitted()); err != nil || won {
+		s.Fatalf("won %v, %v; want lost", won, err)
+	}
+	s.wantTypes(seq, queue.EventDeferred, queue.EventLateResponse)
+	if _, err := job.SettleLate(s.Context(), submitted()); !errors.Is(err, queue.ErrSettled) {
+		s.Errorf("late twice: %v, want ErrSettled", err)
+	}
 }
 
 func (s *suite) lateBeforeRetry() {
