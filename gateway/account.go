@@ -10,6 +10,7 @@ import (
 	"sluice/gateway/config"
 	"sluice/queue"
 	"sluice/smpp"
+	"sluice/smpp/text"
 	"sluice/window"
 )
 
@@ -45,8 +46,11 @@ type account struct {
 	shares  throttleShare
 	joiner  joiner
 
+	references   *text.References
 	destinations destinations
 	settling     settling
+	suspects     suspects
+	silence      silence
 	strange      strangeStatuses
 
 	work     context.Context //nolint:containedctx // the life of outcomes: it outlasts every call, and abandon ends it
@@ -100,6 +104,18 @@ func (a *account) live(id window.BindID) *bind {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.binds[id]
+}
+
+// liveNamed returns the bind of that name while its session lives.
+func (a *account) liveNamed(name string) *bind {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, b := range a.binds {
+		if b.name == name {
+			return b
+		}
+	}
+	return nil
 }
 
 // misconfigured stops the account: an answer to a submit says that no message can pass.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"sluice/classify"
@@ -22,13 +24,24 @@ type delivery struct {
 	msg     *queue.Message
 	rules   rules
 	letter  letter
-	sent    bool          // the PDU may have reached the SMSC
+	parts   []*segment    // still to be submitted
+	results []result      // of those that were
+	unclear bool          // a PDU may have reached the SMSC, and nothing was heard of it
 	settled chan struct{} // closed when the queue has the outcome, or will not get one from here
+
+	lateness sync.Mutex // one late response at a time
+}
+
+// segment is one submit_sm of a message.
+type segment struct {
+	delivery *delivery
+	number   int // from 1
+	sm       *pdu.SubmitSM
 }
 
 // deliver follows one message from the queue to its outcome; read it from top to bottom. The permit is released the
 // moment the SMSC has spoken, before anything touches NATS; then the journal gets the event, and last the queue its
-// acknowledgement.
+// acknowledgement. The parts of a long message go one after the other under the same permit.
 func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 	a.metrics.inFlight.WithLabelValues(a.name).Inc()
 	defer a.metrics.inFlight.WithLabelValues(a.name).Dec()
@@ -36,71 +49,109 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 	defer close(d.settled)
 	defer d.recovered(permit)
 
-	sm, outcome := d.prepare(time.Now())
-	if sm == nil {
+	if end := d.prepare(time.Now()); end != nil {
 		permit.Release(window.Signal{})
-		d.settle(outcome)
+		end()
 		return
 	}
+	permit = d.follow(permit)
+	leave, err := d.enter()
+	if err == nil {
+		defer leave()
+	}
 
-	if err := d.start(permit); err != nil {
-		permit.Release(window.Signal{})
-		if now := time.Now(); d.late(now) {
-			d.settle(d.rules.expired(now, d.letter))
-			return
+	for n, p := range d.parts {
+		if err != nil || d.start(permit) != nil {
+			break // the bind ended, or the deadline came
 		}
-		d.giveBack()
-		return
+		resp, err := d.submit(p)
+		if errors.Is(err, smpp.ErrNotSent) {
+			permit.Release(window.Signal{Answer: window.Lost})
+			d.bind.end(err) // the session takes no more: nothing else is to be pulled for it
+			break
+		}
+		res, signal := d.judge(p, resp, err)
+		if d.results = append(d.results, res); res.stops() || n == len(d.parts)-1 {
+			permit.Release(signal)
+		} else {
+			permit.Answered(signal)
+		}
+		a.heard(d, res, resp)
+		if res.stops() {
+			break
+		}
 	}
+	permit.Release(window.Signal{})
 
-	a.settling.add()
-	defer a.settling.done()
-	resp, err := d.submit(sm)
-
-	switch {
-	case errors.Is(err, smpp.ErrNotSent):
-		permit.Release(window.Signal{Answer: window.Lost})
-		b.end(err) // the session takes no more: nothing else is to be pulled for it
-		d.giveBack()
-		return
-	case err != nil:
-		permit.Release(window.Signal{Answer: window.Lost})
-		a.metrics.submits.WithLabelValues(a.name, "none").Inc()
-		d.settle(d.judge(time.Now()).unanswered(time.Now(), d.letter, reasonNoResponse))
-		return
+	switch now := time.Now(); {
+	case len(d.results) > 0:
+		d.settle(d.completed(now).decided(now, d.letter, d.results))
+	case d.late(now):
+		d.settle(d.rules.expired(now, d.letter))
+	default:
+		d.giveBack(time.Time{})
 	}
-
-	verdict := a.classify(resp)
-	permit.Release(d.signal(time.Now(), verdict, resp))
-	a.heard(d, verdict, resp)
-
-	d.settle(d.judge(time.Now()).answered(time.Now(), d.letter, answer{verdict, resp.Status, cleanMessageID(resp.MessageID)}))
 }
 
-// prepare decodes and encodes the message. Without a submit_sm the message ends or waits with the outcome.
-func (d *delivery) prepare(now time.Time) (*pdu.SubmitSM, queue.Outcome) {
+// prepare decodes and encodes the message. When it is not to be submitted now, prepare returns what ends its delivery.
+func (d *delivery) prepare(now time.Time) (end func()) {
 	a := d.account
 	d.letter = letter{state: d.job.State(), bind: d.bind.name}
+	d.letter.parts = d.letter.state.Segments
 	if d.letter.state.Unexplained { // whatever becomes of it now, it may have been accepted
 		d.letter.state.PossibleDuplicate = true
 	}
 	d.rules = rules{
 		account: a.name, route: a.routes[d.job.Route()], unknown: a.unknown, slots: &a.slots, random: a.random,
 	}
+	settle := func(o queue.Outcome) func() { return func() { d.settle(o) } }
+	if fault := d.decode(); fault != nil {
+		return settle(*fault)
+	}
+	st := &d.letter.state
+	switch {
+	case d.late(now):
+		return settle(d.rules.expired(now, d.letter))
+	case st.Unexplained:
+		return settle(d.completed(now).unanswered(now, d.letter, reasonUnexplained))
+	case st.Unknowns > 0 && d.rules.unknown.hold:
+		return settle(d.rules.deferred(&d.letter, reasonOutcomeUnknown))
+	case st.Unknowns > 0:
+		if ok, again := a.silence.mayResend(now); !ok {
+			return func() { d.giveBack(again) }
+		}
+	}
+	e, refused := a.encode(d.job, d.msg, st.Reference, d.left(now))
+	switch {
+	case refused != nil:
+		return settle(d.rules.unsendable(d.letter, refused.reason, refused.detail))
+	case len(st.Accepted) > 0 && st.Segments != len(e.parts):
+		return settle(d.rules.resplit(d.letter, len(e.parts)))
+	}
+	d.divide(&e)
+	return nil
+}
+
+// decode reads the message and what it says about its own handling.
+func (d *delivery) decode() *queue.Outcome {
 	msg, err := d.job.Message()
 	var unknownField *queue.UnknownFieldError
 	var malformed *queue.MalformedError
+	var o queue.Outcome
 	switch {
 	case errors.As(err, &unknownField):
-		o := d.rules.deferred(d.letter, reasonUnknownField)
+		o = d.rules.deferred(&d.letter, reasonUnknownField)
 		o.Event.Detail = err.Error()
-		return nil, o
+		return &o
 	case errors.As(err, &malformed) && malformed.Field != "":
-		return nil, d.rules.unsendable(d.letter, reasonMalformed, malformed.Field+": "+malformed.Fault)
+		o = d.rules.unsendable(d.letter, reasonMalformed, malformed.Field+": "+malformed.Fault)
+		return &o
 	case errors.As(err, &malformed):
-		return nil, d.rules.unsendable(d.letter, reasonMalformed, malformed.Fault)
+		o = d.rules.unsendable(d.letter, reasonMalformed, malformed.Fault)
+		return &o
 	case err != nil:
-		return nil, d.rules.unsendable(d.letter, reasonMalformed, err.Error())
+		o = d.rules.unsendable(d.letter, reasonMalformed, err.Error())
+		return &o
 	}
 	d.msg = msg
 	d.letter.deadline = msg.Deadline(d.job.Published(), d.rules.route.expiresIn)
@@ -110,57 +161,111 @@ func (d *delivery) prepare(now time.Time) (*pdu.SubmitSM, queue.Outcome) {
 	case queue.UnknownRetry:
 		d.rules.unknown.hold = false
 	}
-	switch st := d.letter.state; {
-	case d.late(now):
-		return nil, d.rules.expired(now, d.letter)
-	case st.Unexplained:
-		return nil, d.judge(now).unanswered(now, d.letter, reasonUnexplained)
-	case st.Unknowns > 0 && d.rules.unknown.hold:
-		return nil, d.rules.deferred(d.letter, reasonOutcomeUnknown)
-	}
-	sm, refused := a.encode(d.job, msg, d.left(now))
-	if refused != nil {
-		return nil, d.rules.unsendable(d.letter, refused.reason, refused.detail)
-	}
-	return sm, queue.Outcome{}
+	return nil
 }
 
-// start waits for the journal, the pace and the window, and no longer than the message may wait or the bind lives.
-func (d *delivery) start(permit window.Permit) error {
-	ctx := d.bind.ctx
-	if !d.letter.deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, d.letter.deadline)
-		defer cancel()
+// divide makes the parts that the SMSC has not taken yet.
+func (d *delivery) divide(e *encoded) {
+	st := &d.letter.state
+	d.letter.parts, d.letter.onAir = len(e.parts), e.onAir
+	if len(e.parts) > 1 {
+		st.Segments, st.Reference = len(e.parts), &e.reference
 	}
-	if err := d.account.roomToSettle(ctx); err != nil {
-		return err
+	for i, sm := range e.parts {
+		taken := func(s queue.Segment) bool { return s.Part == i+1 }
+		if !slices.ContainsFunc(st.Accepted, taken) {
+			d.parts = append(d.parts, &segment{delivery: d, number: i + 1, sm: sm})
+		}
 	}
-	return permit.Start(ctx)
 }
 
-// roomToSettle waits until few enough messages wait for their outcome to be stored.
-func (a *account) roomToSettle(ctx context.Context) error {
+// follow moves a message of which parts were taken to the bind that they went over, while that lives: some SMSCs join
+// only what comes over one.
+func (d *delivery) follow(permit window.Permit) window.Permit {
+	st := &d.letter.state
+	if len(st.Accepted) == 0 || st.Bind == d.bind.name {
+		return permit
+	}
+	if b := d.account.liveNamed(st.Bind); b != nil {
+		if moved, ok := permit.MoveTo(b.id); ok {
+			d.bind, d.letter.bind = b, b.name
+			return moved
+		}
+	}
+	return permit
+}
+
+// enter waits for the turn of the message: until the journal keeps up, and for a message that was in flight when
+// things broke until it can do so without harm to others. leave ends the turn.
+func (d *delivery) enter() (leave func(), err error) {
+	a := d.account
+	ctx, cancel := d.context()
+	defer cancel()
+	st := &d.letter.state
+	if st.Ends+st.Resets >= endsForAlone {
+		return a.settling.leaveAlone, a.settling.enterAlone(ctx)
+	}
+	if st.Resets == 0 {
+		return a.settling.leave, a.settling.enter(ctx, a.mostUnsettled())
+	}
+	if err := a.suspects.enter(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.settling.enter(ctx, a.mostUnsettled()); err != nil {
+		a.suspects.leave()
+		return nil, err
+	}
+	return func() { a.settling.leave(); a.suspects.leave() }, nil
+}
+
+// context ends with the bind's session, and when the message may wait no longer.
+func (d *delivery) context() (context.Context, context.CancelFunc) {
+	if d.letter.deadline.IsZero() {
+		return context.WithCancel(d.bind.ctx)
+	}
+	return context.WithDeadline(d.bind.ctx, d.letter.deadline)
+}
+
+// mostUnsettled is how many messages may be between the decision to submit them and their settlement.
+func (a *account) mostUnsettled() int {
 	w := a.gate.Snapshot()
 	size := 0
 	for i := range w.Binds {
 		size += w.Binds[i].Window
 	}
-	return a.settling.await(ctx, mostUnsettled(w.Pace, size))
+	return mostUnsettled(w.Pace, size)
 }
 
-// submit writes the PDU and waits for its answer, the response timeout or the end of the session.
-func (d *delivery) submit(sm *pdu.SubmitSM) (smpp.Response, error) {
+// start waits for the pace and the window, and no longer than the message may wait or the bind lives.
+func (d *delivery) start(permit window.Permit) error {
+	ctx, cancel := d.context()
+	defer cancel()
+	return permit.Start(ctx)
+}
+
+// submit writes the PDU of one part and waits for its answer, the response timeout or the end of the session.
+func (d *delivery) submit(p *segment) (smpp.Response, error) {
 	a := d.account
-	d.sent = true
+	d.unclear = true
 	if d.letter.state.PossibleDuplicate {
 		a.metrics.duplicates.WithLabelValues(a.name).Inc()
 	}
-	resp, err := d.bind.session.Submit(context.Background(), sm, d) // bounded by ResponseTimeout
-	if errors.Is(err, smpp.ErrNotSent) {
-		d.sent = false
+	resp, err := d.bind.session.Submit(context.Background(), p.sm, p) // bounded by ResponseTimeout
+	if err == nil || errors.Is(err, smpp.ErrNotSent) {
+		d.unclear = false
 	}
 	return resp, err
+}
+
+// judge looks up what an answer means, for the message and for the window.
+func (d *delivery) judge(p *segment, resp smpp.Response, err error) (result, window.Signal) {
+	a, now := d.account, time.Now()
+	if err != nil {
+		a.metrics.submits.WithLabelValues(a.name, "none").Inc()
+		return result{part: p.number, unanswered: true, reset: !errors.Is(err, smpp.ErrTimeout)}, window.Signal{Answer: window.Lost}
+	}
+	v := a.classify(resp)
+	return result{part: p.number, answer: answer{v, resp.Status, cleanMessageID(resp.MessageID)}}, d.signal(now, v, resp)
 }
 
 // classify looks the answer up in the account's table.
@@ -191,7 +296,12 @@ func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response)
 
 // heard lets an answer have its effect on the account: a config status stops it, and so does a run of refusals of the
 // shape of messages; a bind-wide status renews the bind.
-func (a *account) heard(d *delivery, v classify.Verdict, resp smpp.Response) {
+func (a *account) heard(d *delivery, res result, resp smpp.Response) {
+	a.silence.heard(!res.unanswered, d.letter.state.Unknowns > 0)
+	if res.unanswered {
+		return
+	}
+	v := res.verdict
 	a.metrics.submits.WithLabelValues(a.name, v.Class.String()).Inc()
 	a.shares.add(time.Now(), v.Class == classify.Throttle)
 	a.metrics.latency.WithLabelValues(a.name).Observe(resp.RTT.Seconds())
@@ -219,8 +329,8 @@ func (a *account) escalates(v classify.Verdict, msg *queue.Message) (escalate bo
 	return escalate
 }
 
-// judge completes the rules with what changes while a message is under way.
-func (d *delivery) judge(now time.Time) *rules {
+// completed is the rules with what changes while a message is under way.
+func (d *delivery) completed(now time.Time) *rules {
 	a := d.account
 	d.rules.pace = a.gate.Snapshot().Pace
 	d.rules.othersPass = now.UnixNano()-a.lastAccepted.Load() < int64(time.Minute)
@@ -244,6 +354,7 @@ func (d *delivery) left(now time.Time) time.Duration {
 func (d *delivery) settle(o queue.Outcome) {
 	a := d.account
 	d.index(&o)
+	d.letter.state = o.State
 	if err := d.job.Settle(a.work, o); err != nil {
 		a.log.Error("message not settled, the queue keeps it", "seq", d.job.Seq(), "delivery_id", d.job.ID(),
 			"outcome", string(o.Event.Type), "error", err)
@@ -252,17 +363,17 @@ func (d *delivery) settle(o queue.Outcome) {
 	a.settledAs(d.job, o)
 }
 
-// index asks for the receipt index entries of a submitted message.
+// index asks for the receipt index entries of the parts that the SMSC took this time.
 func (d *delivery) index(o *queue.Outcome) {
-	if o.Event.Type != queue.EventSubmitted || d.msg == nil || !d.msg.Receipt {
+	if d.msg == nil || !d.msg.Receipt {
 		return
 	}
-	for i, id := range o.Event.MessageIDs {
-		if id == "" {
+	for _, res := range d.results {
+		if res.unanswered || res.verdict.Class != classify.OK || res.messageID == "" {
 			continue
 		}
 		o.Receipts = append(o.Receipts, queue.ReceiptKey{
-			Account: d.account.name, MessageID: id, Segment: i + 1, Segments: len(o.Event.MessageIDs),
+			Account: d.account.name, MessageID: res.messageID, Segment: res.part, Segments: d.letter.parts,
 			Dest: queue.HashAddress(d.msg.Dest().Digits), TTL: max(d.left(time.Now()), 0) + 24*time.Hour,
 		})
 	}
@@ -279,9 +390,9 @@ func (a *account) settledAs(job queue.Job, o queue.Outcome) {
 		string(o.Event.Type), "reason", o.Event.Reason, "attempt", o.Event.Attempt, "code", code, "delay_ms", o.Event.DelayMillis)
 }
 
-// giveBack returns a message that was never written, at no cost to it.
-func (d *delivery) giveBack() {
-	if err := d.job.Release(d.account.work); err != nil {
+// giveBack returns a message that was not written, at no cost to it: at once, or not before a given time.
+func (d *delivery) giveBack(until time.Time) {
+	if err := d.job.Release(d.account.work, until); err != nil {
 		d.account.log.Warn("message not given back, it returns after the acknowledgement wait", "seq", d.job.Seq(), "error", err)
 	}
 }
@@ -298,28 +409,32 @@ func (d *delivery) recovered(permit window.Permit) {
 	a.metrics.panics.WithLabelValues(a.name).Inc()
 	// The value of a panic may hold a text or a number: only its place is logged.
 	a.log.Error("panic while handling a message", "seq", d.job.Seq(), "delivery_id", d.job.ID(), "stack", string(debug.Stack()))
-	d.settle(d.judge(time.Now()).panicked(time.Now(), d.letter, d.sent))
+	now := time.Now()
+	d.settle(d.completed(now).panicked(now, d.letter.taking(d.results), d.unclear))
 }
 
-// acceptLate takes a response that came after its submit had timed out. One that says the message was taken, or never will
-// be, settles it unless it has been sent again.
-func (d *delivery) acceptLate(resp smpp.Response) {
-	a := d.account
+// acceptLate takes a response that came after its submit had timed out. One that says that the part was taken, or never
+// will be, counts unless the message has been sent again: it settles the message, or spares that part the resend.
+func (d *delivery) acceptLate(p *segment, resp smpp.Response) {
+	a, now := d.account, time.Now()
 	a.metrics.late.WithLabelValues(a.name).Inc()
 	<-d.settled
+	d.lateness.Lock()
+	defer d.lateness.Unlock()
 	v := a.classify(resp)
 	if v.Class != classify.OK && v.Class != classify.Terminal {
 		return // it still waits, and will be sent again
 	}
-	l := d.letter
-	o := d.rules.answered(time.Now(), l, answer{v, resp.Status, cleanMessageID(resp.MessageID)})
-	o.Event.Reason = reasonAcceptedLate
+	d.results = []result{{part: p.number, answer: answer{v, resp.Status, cleanMessageID(resp.MessageID)}}}
+	o := d.rules.late(now, d.letter, d.job.State(), d.results)
 	d.index(&o)
 	won, err := d.job.SettleLate(a.work, o)
-	switch {
-	case err != nil:
+	if err != nil {
 		a.log.Error("late response not recorded", "seq", d.job.Seq(), "delivery_id", d.job.ID(), "error", err)
-	case won:
+		return
+	}
+	d.letter.state = o.State
+	if won {
 		a.settledAs(d.job, o)
 	}
 }

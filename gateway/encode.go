@@ -17,54 +17,100 @@ import (
 // a text or a number.
 type unsendable struct{ reason, detail string }
 
-// encode turns a message into the submit_sm of its one segment. left is the time to its deadline, 0 for none.
-func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) (*pdu.SubmitSM, *unsendable) {
-	malformed := func(field string, err error) (*pdu.SubmitSM, *unsendable) {
-		return nil, &unsendable{reasonMalformed, field + ": " + err.Error()}
+// encode turns a message into its submit_sm, one for each segment; onAir is the number of short messages that they are
+// for the phone and the bill. The segments of one message share the reference; nil takes the next one of the pair of
+// addresses. left is the time to the deadline, 0 for none.
+func (a *account) encode(job queue.Job, msg *queue.Message, reference *uint16, left time.Duration) (e encoded, _ *unsendable) {
+	malformed := func(field string, err error) (encoded, *unsendable) {
+		return encoded{}, &unsendable{reasonMalformed, field + ": " + err.Error()}
 	}
-	encoded, err := a.encodeText(msg)
+	var number uint16
+	if reference != nil {
+		number = *reference
+	}
+	split, err := a.encodeText(msg, number)
+	if err == nil && len(split.Segments) > 1 && reference == nil {
+		number = a.references.Next(msg.Source().Digits, msg.Dest().Digits)
+		split, err = a.encodeText(msg, number)
+	}
 	var tooLong *text.TooLongError
 	switch {
 	case errors.As(err, &tooLong):
-		return nil, &unsendable{reasonTooLong, fmt.Sprintf("text: %d units do not fit into one segment: shorten the text", tooLong.Units)}
+		return e, &unsendable{reasonTooLong, fmt.Sprintf("text: %d units do not fit into %d segments: shorten the text", tooLong.Units, a.mostSegments())}
 	case err != nil:
-		return nil, &unsendable{reasonMalformed, err.Error()}
+		return e, &unsendable{reasonMalformed, err.Error()}
 	}
-	segment := encoded.Segments[0]
-	sm := &pdu.SubmitSM{
-		ServiceType: []byte(msg.ServiceType), Source: wire(msg.Source()), Dest: wire(msg.Dest()),
-		ProtocolID: octetOr0(msg.ProtocolID), PriorityFlag: octetOr0(msg.PriorityFlag),
-		DataCoding: encoded.DataCoding, ShortMessage: segment.ShortMessage,
+	validity, err := a.validity(left)
+	if err != nil {
+		return malformed("expires_in", err)
 	}
+	own, err := a.ownTLVs(msg)
+	if err != nil {
+		return malformed("tlvs", err)
+	}
+	e.reference, e.onAir = number, split.Parts
+	for i := range split.Segments {
+		sm := &pdu.SubmitSM{
+			ServiceType: []byte(msg.ServiceType), Source: wire(msg.Source()), Dest: wire(msg.Dest()),
+			ProtocolID: octetOr0(msg.ProtocolID), PriorityFlag: octetOr0(msg.PriorityFlag),
+			ValidityPeriod: validity, DataCoding: split.DataCoding,
+		}
+		if msg.ReplaceIfPresent {
+			sm.ReplaceIfPresent = 1
+		}
+		if msg.Receipt {
+			sm.RegisteredDelivery = 1 // a receipt for success and failure, SMPP 3.4 section 5.2.17
+		}
+		if a.cfg.Mark {
+			sm.TLVs = append(sm.TLVs, pdu.Uint16TLV(pdu.TagUserMessageReference, mark(job.Seq(), i+1)))
+		}
+		carry(sm, &split, i)
+		sm.TLVs = append(sm.TLVs, own...)
+		if _, err := pdu.Append(make([]byte, 0, 512), pdu.StatusOK, 1, sm); err != nil {
+			return malformed("submit_sm", err) // what does not fit would never be sent, and come back for ever
+		}
+		e.parts = append(e.parts, sm)
+	}
+	return e, nil
+}
+
+// encoded is a message as it is submitted.
+type encoded struct {
+	parts     []*pdu.SubmitSM
+	reference uint16 // that ties them, when there are several
+	onAir     int    // short messages; differs from the parts where the SMSC splits the text
+}
+
+// carry puts segment i into the submit_sm, the way that the account joins segments.
+func carry(sm *pdu.SubmitSM, split *text.Encoded, i int) {
+	segment := &split.Segments[i]
 	if len(segment.UDH) > 0 {
 		sm.ESMClass |= pdu.ESMClassUDHI
 	}
-	if msg.ReplaceIfPresent {
-		sm.ReplaceIfPresent = 1
+	if split.Payload() {
+		sm.TLVs = append(sm.TLVs, pdu.TLV{Tag: pdu.TagMessagePayload, Value: segment.ShortMessage})
+		return
 	}
-	if msg.Receipt {
-		sm.RegisteredDelivery = 1 // a receipt for success and failure, SMPP 3.4 section 5.2.17
+	sm.ShortMessage = segment.ShortMessage
+	if reference, total, number, ok := split.SAR(i); ok {
+		sm.TLVs = append(sm.TLVs, pdu.TLV{Tag: pdu.TagSarMsgRefNum, Value: reference[:]},
+			pdu.TLV{Tag: pdu.TagSarTotalSegments, Value: []byte{total}}, pdu.TLV{Tag: pdu.TagSarSegmentSeqnum, Value: []byte{number}})
 	}
-	if sm.ValidityPeriod, err = a.validity(left); err != nil {
-		return malformed("expires_in", err)
-	}
-	if a.cfg.Mark {
-		sm.TLVs = append(sm.TLVs, pdu.Uint16TLV(pdu.TagUserMessageReference, mark(job.Seq(), 1)))
-	}
+}
+
+// ownTLVs are those that the message brings.
+func (a *account) ownTLVs(msg *queue.Message) (list pdu.TLVs, err error) {
 	for _, t := range msg.TLVs {
 		tag, err := parseTag(t.Tag)
 		if err == nil {
 			err = a.refusedTag(tag)
 		}
 		if err != nil {
-			return malformed("tlvs", err)
+			return nil, err
 		}
-		sm.TLVs = append(sm.TLVs, pdu.TLV{Tag: tag, Value: t.Value})
+		list = append(list, pdu.TLV{Tag: tag, Value: t.Value})
 	}
-	if _, err := pdu.Append(make([]byte, 0, 512), pdu.StatusOK, 1, sm); err != nil {
-		return malformed("submit_sm", err) // what does not fit would never be sent, and come back for ever
-	}
-	return sm, nil
+	return list, nil
 }
 
 // refusedTag says why a message may not bring that TLV.
@@ -80,8 +126,11 @@ func (a *account) refusedTag(tag pdu.Tag) error {
 	return nil
 }
 
-func (a *account) encodeText(msg *queue.Message) (text.Encoded, error) {
-	o := text.Options{MaxParts: 1, UDH: msg.UDH, Alphabet: a.alphabet()}
+func (a *account) encodeText(msg *queue.Message, reference uint16) (text.Encoded, error) {
+	o := text.Options{
+		MaxParts: a.mostSegments(), UDH: msg.UDH, Alphabet: a.alphabet(), Join: a.joinBy(), Reference: reference,
+		Transliterate: a.cfg.Text.Transliterate, Language: a.language(),
+	}
 	if msg.Data != nil {
 		dataCoding := text.DataCodingBinary
 		if msg.DataCoding != nil {
@@ -99,6 +148,35 @@ func (a *account) encodeText(msg *queue.Message) (text.Encoded, error) {
 	case queue.EncodingAuto, queue.EncodingBinary:
 	}
 	return text.Encode(msg.Text, o)
+}
+
+// mostSegments is the most segments that a message of the account may have.
+func (a *account) mostSegments() int { return a.cfg.Text.MaxSegments }
+
+func (a *account) joinBy() text.Join {
+	switch a.cfg.Text.Long {
+	case config.LongUDH16:
+		return text.JoinUDH16
+	case config.LongSAR:
+		return text.JoinSAR
+	case config.LongPayload:
+		return text.JoinPayload
+	case config.LongUDH8:
+	}
+	return text.JoinUDH8
+}
+
+func (a *account) language() text.Language {
+	switch a.cfg.Text.Language {
+	case config.LanguageTurkish:
+		return text.Turkish
+	case config.LanguageSpanish:
+		return text.Spanish
+	case config.LanguagePortuguese:
+		return text.Portuguese
+	case config.LanguageNone:
+	}
+	return text.NoLanguage
 }
 
 // validity is the validity_period of a message with that much time left, in the account's form.

@@ -105,7 +105,7 @@ func TestBadInputEndsAsAClearOutcome(t *testing.T) {
 		`{"v":1,"id":"not-json"`,
 		`{"v":1,"id":"unknown-field","to":"+15550100","text":"x","expiresin":"4m"}`,
 		`{"v":1,"id":"no-recipient","to":"","text":"x"}`,
-		`{"v":1,"id":"too-long","to":"+15550100","text":"` + strings.Repeat("a", 161) + `"}`,
+		`{"v":1,"id":"too-long","to":"+15550100","text":"` + strings.Repeat("a", 255*153+1) + `"}`,
 		`{"v":1,"id":"expired","to":"+15550100","text":"x","expires_at":"2020-01-01T00:00:00Z"}`,
 		`{"v":1,"id":"huge","to":"+15550100","text":"x","tlvs":[` + strings.Repeat(`{"tag":"0x1400","hex":"`+strings.Repeat("00", 30_000)+`"},`, 2) +
 			`{"tag":"0x1401","hex":"` + strings.Repeat("00", 30_000) + `"}]}`,

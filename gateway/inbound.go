@@ -33,8 +33,8 @@ func (a *account) Deliver(ctx context.Context, m *smpp.Inbound) pdu.Status {
 
 // Late hands a response that came too late for its submit to the message it belongs to.
 func (a *account) Late(l smpp.LateResponse) {
-	if d, ok := l.Ref.(*delivery); ok {
-		a.carrying.Go(func() { d.acceptLate(l.Response) })
+	if p, ok := l.Ref.(*segment); ok {
+		a.carrying.Go(func() { p.delivery.acceptLate(p, l.Response) })
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sluice/gateway/config"
 	"sluice/queue"
 	"sluice/smpp"
+	"sluice/smpp/text"
 	"sluice/window"
 )
 
@@ -49,7 +50,7 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},
-		store: g.client, journal: g.journal, work: work, abandon: abandon,
+		references: text.NewReferences(), store: g.client, journal: g.journal, work: work, abandon: abandon,
 		binds: map[window.BindID]*bind{},
 	}
 	for n := range cfg.Binds {

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"sluice/classify"
@@ -50,18 +52,36 @@ const (
 	reasonAttempts       = "attempts"
 	reasonOutcomeUnknown = "outcome_unknown"
 	reasonPoison         = "poison"
+	reasonPartial        = "partial"
+	reasonInterrupted    = "interrupted"
 	reasonPastDeadline   = "past_deadline"
 	reasonWouldBeTooLate = "would_miss_deadline"
 	reasonTerminal       = "terminal"
 	reasonAcceptedLate   = "accepted_late"
 	endsThatArePoison    = 3
+	endsForAlone         = 2 // from here on nothing else is in flight beside the message
+	resetsThatArePoison  = 2 // sessions that ended with the message in flight
 )
 
-// answer is what one submit came to.
+// answer is what the SMSC said to one submit.
 type answer struct {
 	verdict   classify.Verdict
 	status    pdu.Status
 	messageID string
+}
+
+// result is what one submit came to: an answer, or none.
+type result struct {
+	answer
+
+	part       int // counted from 1
+	unanswered bool
+	reset      bool // no answer because the session ended
+}
+
+// stops says that the other parts of the message need not be tried now: the answer is not about the pace.
+func (r *result) stops() bool {
+	return !r.unanswered && r.verdict.Class != classify.OK && r.verdict.Class != classify.Throttle
 }
 
 // rules decides what becomes of a message. It is pure but for the retry slots: time and randomness come in.
@@ -81,54 +101,180 @@ type letter struct {
 	state    queue.State
 	deadline time.Time // zero: none
 	bind     string
+	parts    int // submit_sm that the message takes; 0 counts as 1
+	onAir    int // short messages that they are for the phone and the bill; 0: as many
+}
+
+// complete says that the SMSC has taken all parts.
+func (l *letter) complete() bool { return len(l.state.Accepted) >= max(l.parts, 1) }
+
+// accepted counts the short messages that were taken and have to be paid for.
+func (l *letter) accepted() int {
+	if l.complete() {
+		return max(l.onAir, l.parts, 1)
+	}
+	return len(l.state.Accepted)
+}
+
+// taking notes which parts the SMSC has taken.
+func (l letter) taking(results []result) letter {
+	accepted := slices.Clone(l.state.Accepted)
+	for _, res := range results {
+		if !res.unanswered && res.verdict.Class == classify.OK {
+			accepted = append(accepted, queue.Segment{Part: res.part, MessageID: res.messageID})
+		}
+	}
+	slices.SortFunc(accepted, func(a, b queue.Segment) int { return a.Part - b.Part })
+	l.state.Accepted = slices.CompactFunc(accepted, func(a, b queue.Segment) bool { return a.Part == b.Part })
+	return l
 }
 
 func (r *rules) event(l *letter, t queue.EventType, reason string) queue.Event {
-	return queue.Event{
+	e := queue.Event{
 		Type: t, Reason: reason, Account: r.account, Bind: l.bind, Deadline: l.deadline,
-		Attempt: l.state.Attempts, Throttles: l.state.Throttles, Segments: 1, PossibleDuplicate: l.state.PossibleDuplicate,
+		Attempt: l.state.Attempts, Throttles: l.state.Throttles, PossibleDuplicate: l.state.PossibleDuplicate,
+		Segments: max(l.onAir, l.parts, 1), SegmentsAccepted: l.accepted(),
 	}
+	for _, s := range l.state.Accepted {
+		e.MessageIDs = append(e.MessageIDs, s.MessageID)
+	}
+	return e
 }
 
-// answered decides by the SMSC's answer.
-func (r *rules) answered(now time.Time, l letter, a answer) queue.Outcome {
-	st := &l.state
-	queueFulls := 0
-	if a.status == pdu.StatusMsgQFull {
-		queueFulls = st.QueueFulls + 1
+// decided weighs what the submits of one delivery came to. What was taken stays taken. Of the rest the gravest answer
+// decides: a refusal for good, then silence, then whatever stopped the message, then a throttle.
+func (r *rules) decided(now time.Time, l letter, results []result) queue.Outcome {
+	l = l.taking(results)
+	if len(l.state.Accepted) > 0 {
+		l.state.Account, l.state.Bind = r.account, l.bind // the other parts have to go the same way
 	}
-	st.QueueFulls = queueFulls
-	st.LastStatus, st.Unexplained = uint32(a.status), false
-
+	silent, last := r.count(&l, results)
 	var o queue.Outcome
-	switch a.verdict.Class {
-	case classify.OK:
-		st.Attempts++
-		o = r.final(l, queue.EventSubmitted, "")
-		o.Event.MessageIDs, o.Event.SegmentsAccepted = []string{a.messageID}, 1
-	case classify.Throttle:
-		if queueFulls > queueFullsAsThrottle && r.othersPass {
-			o = r.attemptUsed(now, l, a.verdict.Hold, reasonQueueFull, r.route.attempts)
-			break
-		}
-		st.Throttles++
-		o = r.putBack(now, l, queue.EventThrottled, reasonThrottled, now.Add(a.verdict.Hold))
-	case classify.Retry:
-		o = r.attemptUsed(now, l, a.verdict.Hold, reasonRetry, r.route.attempts)
-	case classify.Unknown:
-		o = r.attemptUsed(now, l, a.verdict.Hold, reasonUnclassified, min(unknownClassAttempts, r.route.attempts))
-	case classify.Terminal:
-		st.Attempts++
-		o = r.final(l, queue.EventFailed, reasonRefused)
-		if r.route.keepTerminal {
-			o.DeferredReason = reasonTerminal
-		}
-	case classify.Config:
-		o = r.putBack(now, l, queue.EventRetry, reasonAccountConfig, now.Add(a.verdict.Hold))
+	switch {
+	case l.complete():
+		l.state.Attempts++
+		o = r.final(&l, queue.EventSubmitted, "")
+	case !last.unanswered && last.verdict.Class == classify.Terminal:
+		l.state.Attempts++
+		o = r.refused(&l)
+	case silent:
+		o = r.unanswered(now, l, reasonNoResponse)
+		last = result{unanswered: true}
+	default:
+		o = r.answered(now, l, last.answer)
 	}
-	status := uint32(a.status)
-	o.Event.CommandStatus, o.Event.StatusName, o.Event.Verdict = &status, a.verdict.Name, a.verdict.Class.String()
+	if !last.unanswered {
+		status := uint32(last.status)
+		o.Event.CommandStatus, o.Event.StatusName, o.Event.Verdict = &status, last.verdict.Name, last.verdict.Class.String()
+	}
+	if l.parts > 1 {
+		o.Event.Answers = answersOf(results)
+	}
 	return o
+}
+
+// late decides by an answer that came after its submit was given up: a final, or one more part that was taken. before
+// is the state that the delivery began with: what was written once and answered late is no duplicate.
+func (r *rules) late(now time.Time, l letter, before queue.State, results []result) queue.Outcome {
+	taken := l.taking(results)
+	if !taken.complete() && results[0].verdict.Class == classify.OK {
+		o := queue.Outcome{Event: r.event(&taken, queue.EventLateResponse, reasonAcceptedLate), State: taken.state}
+		o.Event.Answers = answersOf(results)
+		return o
+	}
+	l.state.PossibleDuplicate = before.InDoubt()
+	o := r.decided(now, l, results)
+	if o.Event.Type == queue.EventSubmitted {
+		o.Event.Reason = reasonAcceptedLate
+	}
+	return o
+}
+
+// count notes throttles and silence in the message's state, and finds the result that decides: the one that stopped
+// the message, else the newest throttle, else the newest of all.
+func (r *rules) count(l *letter, results []result) (silent bool, decisive result) {
+	st := &l.state
+	st.Unexplained = false
+	decisive = results[len(results)-1]
+	full := false
+	for _, res := range results {
+		switch {
+		case res.unanswered:
+			silent = true
+			if res.reset {
+				st.Resets++
+			}
+			continue
+		case res.verdict.Class == classify.Throttle && !decisive.stops():
+			if decisive.unanswered || decisive.verdict.Class != classify.Throttle || res.verdict.Hold >= decisive.verdict.Hold {
+				decisive = res
+			}
+		}
+		full = full || res.status == pdu.StatusMsgQFull
+		st.LastStatus = uint32(res.status)
+	}
+	if full {
+		st.QueueFulls++
+	} else {
+		st.QueueFulls = 0
+	}
+	return silent, decisive
+}
+
+// answered decides by the answer to a message that the SMSC has not taken whole.
+func (r *rules) answered(now time.Time, l letter, a answer) queue.Outcome {
+	switch a.verdict.Class {
+	case classify.Throttle:
+		if l.state.QueueFulls > queueFullsAsThrottle && r.othersPass {
+			return r.attemptUsed(now, l, a.verdict.Hold, reasonQueueFull, r.route.attempts)
+		}
+		l.state.Throttles++
+		return r.putBack(now, l, queue.EventThrottled, reasonThrottled, now.Add(a.verdict.Hold))
+	case classify.Retry:
+		return r.attemptUsed(now, l, a.verdict.Hold, reasonRetry, r.route.attempts)
+	case classify.Unknown:
+		return r.attemptUsed(now, l, a.verdict.Hold, reasonUnclassified, min(unknownClassAttempts, r.route.attempts))
+	case classify.Config:
+		return r.putBack(now, l, queue.EventRetry, reasonAccountConfig, now.Add(a.verdict.Hold))
+	case classify.OK, classify.Terminal:
+	}
+	return r.putBack(now, l, queue.EventRetry, reasonInterrupted, now) // the bind ended before the other parts
+}
+
+// refused ends a message that the SMSC will never take as it is written.
+func (r *rules) refused(l *letter) queue.Outcome {
+	reason := reasonRefused
+	if len(l.state.Accepted) > 0 {
+		reason = reasonPartial
+	}
+	o := r.final(l, queue.EventFailed, reason)
+	if r.route.keepTerminal {
+		o.DeferredReason = reasonTerminal
+	}
+	return o
+}
+
+// resplit ends a message of which some parts were taken and whose text now makes another number of parts: the account's
+// settings have changed, and the rest would not fit to what was sent.
+func (r *rules) resplit(l letter, parts int) queue.Outcome {
+	o := r.final(&l, queue.EventFailed, reasonPartial)
+	o.Event.Detail = fmt.Sprintf("text: made %d segments when %d of them were sent, and makes %d now: the account's text settings changed",
+		l.state.Segments, len(l.state.Accepted), parts)
+	return o
+}
+
+// answersOf lists what was said to each part.
+func answersOf(results []result) []queue.PartAnswer {
+	list := make([]queue.PartAnswer, 0, len(results))
+	for _, res := range results {
+		a := queue.PartAnswer{Part: res.part}
+		if !res.unanswered {
+			status := uint32(res.status)
+			a.CommandStatus, a.StatusName, a.Verdict = &status, res.verdict.Name, res.verdict.Class.String()
+		}
+		list = append(list, a)
+	}
+	return list
 }
 
 // attemptUsed takes one attempt and puts the message back, or defers it when none is left.
@@ -136,7 +282,7 @@ func (r *rules) attemptUsed(now time.Time, l letter, asked time.Duration, reason
 	st := &l.state
 	st.Attempts++
 	if st.Attempts >= limit {
-		return r.deferred(l, reasonAttempts)
+		return r.deferred(&l, reasonAttempts)
 	}
 	times := make([]time.Time, 0, len(st.AttemptTimes)+1)
 	for _, t := range st.AttemptTimes {
@@ -161,12 +307,12 @@ func (r *rules) unanswered(now time.Time, l letter, reason string) queue.Outcome
 	st.Unknowns++
 	st.PossibleDuplicate, st.Unexplained = true, false
 	switch {
-	case st.Ends >= endsThatArePoison:
-		return r.deferred(l, reasonPoison)
+	case st.Ends+st.Resets >= endsThatArePoison, st.Unknowns > r.unknown.max && st.Resets >= resetsThatArePoison:
+		return r.deferred(&l, reasonPoison)
 	case r.unknown.hold:
 		return r.putBack(now, l, queue.EventUnknownOutcome, reason, now.Add(r.unknown.late))
 	case st.Unknowns > r.unknown.max:
-		return r.deferred(l, reasonOutcomeUnknown)
+		return r.deferred(&l, reasonOutcomeUnknown)
 	}
 	return r.putBack(now, l, queue.EventUnknownOutcome, reason, now.Add(r.unknown.after))
 }
@@ -176,7 +322,7 @@ func (r *rules) panicked(now time.Time, l letter, sent bool) queue.Outcome {
 	l.state.Ends++
 	switch {
 	case l.state.Ends >= endsThatArePoison:
-		return r.deferred(l, reasonPoison)
+		return r.deferred(&l, reasonPoison)
 	case sent:
 		return r.unanswered(now, l, reasonPanic)
 	}
@@ -194,7 +340,7 @@ func (r *rules) putBack(now time.Time, l letter, t queue.EventType, reason strin
 	l.state.Streak++
 	earliest := notBefore.Add(time.Duration((1 - r.random()) * float64(span)))
 	if !l.deadline.IsZero() && earliest.After(l.deadline) {
-		o := r.final(l, queue.EventExpired, reasonWouldBeTooLate)
+		o := r.final(&l, queue.EventExpired, reasonWouldBeTooLate)
 		o.Event.MissedByMillis = earliest.Sub(l.deadline).Milliseconds()
 		return o
 	}
@@ -207,7 +353,7 @@ func (r *rules) putBack(now time.Time, l letter, t queue.EventType, reason strin
 
 // expired ends a message whose deadline has passed.
 func (r *rules) expired(now time.Time, l letter) queue.Outcome {
-	o := r.final(l, queue.EventExpired, reasonPastDeadline)
+	o := r.final(&l, queue.EventExpired, reasonPastDeadline)
 	o.Event.MissedByMillis = now.Sub(l.deadline).Milliseconds()
 	return o
 }
@@ -215,7 +361,7 @@ func (r *rules) expired(now time.Time, l letter) queue.Outcome {
 // unsendable ends a message that cannot be sent as it is written; detail names the field and the fault. The original
 // of a malformed one is kept.
 func (r *rules) unsendable(l letter, reason, detail string) queue.Outcome {
-	o := r.final(l, queue.EventFailed, reason)
+	o := r.final(&l, queue.EventFailed, reason)
 	o.Event.Detail = detail
 	if reason == reasonMalformed {
 		o.DeferredReason = reasonMalformed
@@ -224,12 +370,12 @@ func (r *rules) unsendable(l letter, reason, detail string) queue.Outcome {
 }
 
 // deferred sets the message aside for a person.
-func (r *rules) deferred(l letter, reason string) queue.Outcome {
+func (r *rules) deferred(l *letter, reason string) queue.Outcome {
 	o := r.final(l, queue.EventDeferred, reason)
 	o.DeferredReason = reason
 	return o
 }
 
-func (r *rules) final(l letter, t queue.EventType, reason string) queue.Outcome {
-	return queue.Outcome{Event: r.event(&l, t, reason), State: l.state, Final: true}
+func (r *rules) final(l *letter, t queue.EventType, reason string) queue.Outcome {
+	return queue.Outcome{Event: r.event(l, t, reason), State: l.state, Final: true}
 }

@@ -27,6 +27,11 @@ func answerOf(status pdu.Status) answer {
 	return answer{verdict: classify.Default().Of(classify.Submit, status), status: status, messageID: "m-1"}
 }
 
+// one decides about a message of one part by its answer.
+func (r *rules) one(now time.Time, l letter, a answer) queue.Outcome {
+	return r.decided(now, l, []result{{part: 1, answer: a}})
+}
+
 func TestOneAnswerOfEachClass(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -46,7 +51,7 @@ func TestOneAnswerOfEachClass(t *testing.T) {
 		{"unknown", pdu.Status(0x400), queue.EventRetry, reasonUnclassified, 1, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := testRules().answered(at(0), letter{deadline: at(3600)}, answerOf(c.status))
+			o := testRules().one(at(0), letter{deadline: at(3600)}, answerOf(c.status))
 			if o.Event.Type != c.event || o.Event.Reason != c.reason || o.Final != c.final {
 				t.Errorf("%s (%q), final %v; want %s (%q), final %v", o.Event.Type, o.Event.Reason, o.Final, c.event, c.reason, c.final)
 			}
@@ -72,21 +77,21 @@ func TestAskedWaitIsNeverShortened(t *testing.T) {
 	r.random = func() float64 { return 0 } // the whole range: 500 ms doubled three times is 4 s
 	l := letter{state: queue.State{Streak: 3}, deadline: at(100)}
 
-	first := r.answered(at(0), l, throttle)
+	first := r.one(at(0), l, throttle)
 	if !first.NextAttemptAt.Equal(at(34)) {
 		t.Errorf("eligible at %v, want 34s", first.NextAttemptAt.Sub(at(0)))
 	}
 	for _, random := range []float64{0, 0.5, 0.999999} {
 		r.random = func() float64 { return random }
 		l.state = first.State
-		second := r.answered(at(34), l, throttle)
+		second := r.one(at(34), l, throttle)
 		if second.NextAttemptAt.Before(at(64)) {
 			t.Errorf("eligible at %v, want 64s or later", second.NextAttemptAt.Sub(at(0)))
 		}
 	}
 	r.random = func() float64 { return 0 }
 	l.state, l.deadline = queue.State{Streak: 3}, at(32)
-	late := r.answered(at(0), l, throttle)
+	late := r.one(at(0), l, throttle)
 	if late.Event.Type != queue.EventExpired || late.Event.Reason != reasonWouldBeTooLate || late.Event.MissedByMillis != 2000 {
 		t.Errorf("%s (%s), late by %d ms; want expired (%s), late by 2000 ms",
 			late.Event.Type, late.Event.Reason, late.Event.MissedByMillis, reasonWouldBeTooLate)
@@ -96,7 +101,7 @@ func TestAskedWaitIsNeverShortened(t *testing.T) {
 func TestThrottlesNeverUseUpAMessage(t *testing.T) {
 	r, l := testRules(), letter{deadline: at(1e6)}
 	for i := range 30 {
-		o := r.answered(at(float64(100*i)), l, answerOf(pdu.StatusThrottled))
+		o := r.one(at(float64(100*i)), l, answerOf(pdu.StatusThrottled))
 		if o.Final || o.State.Attempts != 0 || o.State.Throttles != i+1 {
 			t.Fatalf("throttle %d: final %v, %d attempts, %d throttles", i+1, o.Final, o.State.Attempts, o.State.Throttles)
 		}
@@ -119,7 +124,7 @@ func TestRetriesEndAtTheCap(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, l, now := testRules(), letter{deadline: at(1e6)}, at(0)
 			for i := 1; ; i++ {
-				o := r.answered(now, l, answerOf(c.status))
+				o := r.one(now, l, answerOf(c.status))
 				if o.State.Attempts != i {
 					t.Fatalf("after answer %d: %d attempts", i, o.State.Attempts)
 				}
@@ -144,7 +149,7 @@ func TestAttemptsAreSpreadAsTheRouteSays(t *testing.T) {
 	var tries []time.Time
 	for now := at(0); len(tries) < 12; {
 		tries = append(tries, now)
-		o := r.answered(now, l, answerOf(pdu.StatusSysErr))
+		o := r.one(now, l, answerOf(pdu.StatusSysErr))
 		l.state, now = o.State, o.NextAttemptAt
 	}
 	for i := 3; i < len(tries); i++ {
@@ -157,7 +162,7 @@ func TestAttemptsAreSpreadAsTheRouteSays(t *testing.T) {
 func TestQueueFullForOneMessageOnlyBecomesAnAttempt(t *testing.T) {
 	r, l := testRules(), letter{deadline: at(1e6)}
 	for i := 1; i <= 7; i++ {
-		o := r.answered(at(float64(100*i)), l, answerOf(pdu.StatusMsgQFull))
+		o := r.one(at(float64(100*i)), l, answerOf(pdu.StatusMsgQFull))
 		want := max(0, i-queueFullsAsThrottle)
 		if o.State.Attempts != want {
 			t.Errorf("refusal %d: %d attempts, want %d", i, o.State.Attempts, want)
@@ -165,11 +170,11 @@ func TestQueueFullForOneMessageOnlyBecomesAnAttempt(t *testing.T) {
 		l.state = o.State
 	}
 	r.othersPass, l.state = false, queue.State{QueueFulls: 20}
-	if o := r.answered(at(0), l, answerOf(pdu.StatusMsgQFull)); o.State.Attempts != 0 {
+	if o := r.one(at(0), l, answerOf(pdu.StatusMsgQFull)); o.State.Attempts != 0 {
 		t.Errorf("with nothing else passing: %d attempts, want 0", o.State.Attempts)
 	}
 	l.state = queue.State{QueueFulls: 5}
-	if o := r.answered(at(0), l, answerOf(pdu.StatusThrottled)); o.State.QueueFulls != 0 {
+	if o := r.one(at(0), l, answerOf(pdu.StatusThrottled)); o.State.QueueFulls != 0 {
 		t.Errorf("another status leaves a count of %d in a row, want 0", o.State.QueueFulls)
 	}
 }
@@ -182,7 +187,7 @@ func TestUnknownOutcome(t *testing.T) {
 			first.Event.Type, first.State.PossibleDuplicate, first.NextAttemptAt.Sub(at(0)))
 	}
 	l.state = first.State
-	if o := r.answered(at(61), l, answerOf(pdu.StatusOK)); !o.Event.PossibleDuplicate {
+	if o := r.one(at(61), l, answerOf(pdu.StatusOK)); !o.Event.PossibleDuplicate {
 		t.Error("the second submit's event does not say possible_duplicate")
 	}
 	second := r.unanswered(at(61), l, reasonNoResponse)
@@ -211,11 +216,11 @@ func TestPoisonEndsDeferred(t *testing.T) {
 
 func TestTerminalIsKeptWhereTheRouteSaysSo(t *testing.T) {
 	r := testRules()
-	if o := r.answered(at(0), letter{}, answerOf(pdu.StatusInvDstAdr)); o.DeferredReason != "" {
+	if o := r.one(at(0), letter{}, answerOf(pdu.StatusInvDstAdr)); o.DeferredReason != "" {
 		t.Errorf("copied to deferred (%s) although the route does not ask for it", o.DeferredReason)
 	}
 	r.route.keepTerminal = true
-	if o := r.answered(at(0), letter{}, answerOf(pdu.StatusInvDstAdr)); o.DeferredReason != reasonTerminal {
+	if o := r.one(at(0), letter{}, answerOf(pdu.StatusInvDstAdr)); o.DeferredReason != reasonTerminal {
 		t.Errorf("copied as %q, want %q", o.DeferredReason, reasonTerminal)
 	}
 }

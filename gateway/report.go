@@ -78,8 +78,8 @@ func pendingOf(session *smpp.Session) []admin.Pending {
 	list := make([]admin.Pending, 0, min(len(pending), pendingShown))
 	for _, p := range pending[:cap(list)] {
 		shown := admin.Pending{Sequence: p.Sequence, Age: p.Age.Milliseconds()}
-		if d, ok := p.Ref.(*delivery); ok {
-			shown.DeliveryID = d.job.ID()
+		if p, ok := p.Ref.(*segment); ok {
+			shown.DeliveryID = p.delivery.job.ID()
 		}
 		list = append(list, shown)
 	}

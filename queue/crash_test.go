@@ -289,8 +289,11 @@ func TestKilledInTheSecondDelivery(t *testing.T) {
 	m := newMortal(t, shortWait)
 	m.publishMany(testLane, n)
 	h := m.gateway()
-	for range n {
-		d := h.hold()
+	var firsts []*delivery
+	for range n { // all of them before any comes back
+		firsts = append(firsts, h.hold())
+	}
+	for _, d := range firsts {
 		m.settle(d, throttled(d.State(), 0))
 	}
 	for range n {
@@ -339,7 +342,7 @@ func TestAStopInOrderLeavesNoSuspects(t *testing.T) {
 					m.settle(d, throttled(d.State(), 0))
 					throttles++
 				default:
-					if err := d.Release(t.Context()); err != nil {
+					if err := d.Release(t.Context(), time.Time{}); err != nil {
 						t.Fatal(err)
 					}
 				}

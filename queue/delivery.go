@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
 )
 
 // phase is how far a delivery has come.
@@ -147,28 +148,57 @@ func (d *delivery) Settle(ctx context.Context, o Outcome) error {
 
 // SettleLate implements [Job].
 func (d *delivery) SettleLate(ctx context.Context, o Outcome) (won bool, err error) {
-	if !o.Final || !o.Valid() {
-		return false, fmt.Errorf("settling message %d late: event type %q is not final", d.seq, o.Event.Type)
+	if !o.ValidLate() {
+		return false, fmt.Errorf("settling message %d late: event type %q with final %v", d.seq, o.Event.Type, o.Final)
 	}
 	if d.enter(phaseFinal) == nil { // as by a deferral that no answer explained
 		err = d.afterwards(ctx, d.complete(o, time.Now()), o.Receipts)
-		d.leave(err, phaseFinal, phaseDone)
+		d.leave(err, phaseFinal, phaseFinal)
 		return false, err
 	}
 	if err := d.enter(phaseWaiting); err != nil {
 		return false, err
 	}
+	if !o.Final {
+		err = d.amend(ctx, o)
+		d.leave(err, phaseWaiting, phaseWaiting)
+		return false, err
+	}
 	won, err = d.settleFinal(ctx, d.complete(o, time.Now()), o.Receipts, true)
-	d.leave(err, phaseWaiting, phaseDone)
+	d.leave(err, phaseWaiting, phaseFinal)
 	return won, err
 }
 
+// amend journals a late answer to one part of a message, and writes the new
+// state into the record while that is still this delivery's.
+func (d *delivery) amend(ctx context.Context, o Outcome) error {
+	e := d.complete(o, time.Now())
+	e.EventID += "." + nuid.Next() // each part of a message may have one
+	if err := d.append(ctx, e, storeOptions{}); err != nil {
+		return err
+	}
+	if err := d.index(ctx, o.Receipts); err != nil {
+		return err
+	}
+	return d.intake.journal.persist(ctx, bucketStream(d.intake.names.waiting), "the record", func(ctx context.Context) error {
+		c := d.intake.client
+		record, revision, err := c.readRecord(ctx, d.seq)
+		_, number := d.current()
+		if err != nil || record == nil || record.Open || record.Delivery != number {
+			return err // with a later holder, or settled
+		}
+		o.State.NextAttemptAt, record.State = record.State.NextAttemptAt, o.State
+		_, err = c.replaceRecord(ctx, record, revision)
+		return err // moved on: once more
+	})
+}
+
 // Release implements [Job].
-func (d *delivery) Release(ctx context.Context) error {
+func (d *delivery) Release(ctx context.Context, until time.Time) error {
 	if err := d.enter(phaseHeld); err != nil {
 		return err
 	}
-	err := d.wait(ctx, d.state, time.Time{}, "", reasonReleased)
+	err := d.wait(ctx, d.state, until, "", reasonReleased)
 	d.leave(err, phaseHeld, phaseDone)
 	return err
 }

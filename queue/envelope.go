@@ -77,6 +77,15 @@ func (o *Outcome) Valid() bool {
 	return o.Event.Type.outcome() && o.Final == o.Event.Type.Final()
 }
 
+// ValidLate reports whether an outcome can be settled late: it is a final, or
+// tells of one part of a message that still waits.
+func (o *Outcome) ValidLate() bool {
+	if o.Final {
+		return o.Valid()
+	}
+	return o.Event.Type == EventLateResponse
+}
+
 // InDoubt reports whether a message may have been accepted already, so that a
 // late response may settle it.
 func (s *State) InDoubt() bool { return s.Unknowns > 0 || s.PossibleDuplicate || s.Unexplained }

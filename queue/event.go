@@ -90,6 +90,9 @@ type Event struct {
 	Verdict string `json:"verdict,omitempty"`
 	// Reason is one word of a closed list.
 	Reason string `json:"reason,omitempty"`
+	// Answers are those to the parts of a message with several that were
+	// submitted this time.
+	Answers []PartAnswer `json:"answers,omitempty"`
 	// Detail says more for people, such as the field and fault of a malformed
 	// message.
 	Detail string `json:"detail,omitempty"`
@@ -112,6 +115,15 @@ type Event struct {
 	// State is what the gateway goes on with after a redelivery; only outcomes
 	// that are not final have it.
 	State *State `json:"state,omitempty"`
+}
+
+// PartAnswer is what the SMSC said to one part of a message; without a
+// CommandStatus it said nothing.
+type PartAnswer struct {
+	Part          int     `json:"part"`
+	CommandStatus *uint32 `json:"command_status,omitempty"`
+	StatusName    string  `json:"status_name,omitempty"`
+	Verdict       string  `json:"verdict,omitempty"`
 }
 
 // Receipt is what a delivery receipt said about one segment.

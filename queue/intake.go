@@ -395,7 +395,7 @@ func (i *Intake) releaseSpares(ctx context.Context, chosen func(spare) bool) err
 	i.mu.Unlock()
 	var errs []error
 	for _, d := range released {
-		if err := d.Release(ctx); err != nil {
+		if err := d.Release(ctx, time.Time{}); err != nil {
 			errs = append(errs, err)
 			i.offer(d) // it is still ours
 			continue

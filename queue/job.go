@@ -48,11 +48,14 @@ type Job interface {
 	Settle(ctx context.Context, o Outcome) error
 	// SettleLate settles a message after its job was settled, when its answer
 	// came after all. It reports whether this outcome became the final one;
-	// otherwise another had come first and stands.
+	// otherwise another had come first and stands, and this one is journalled
+	// beside it. An outcome that is not final, of type late_response, is about
+	// one part of a message: it corrects the state that the message waits with,
+	// unless a later holder has it already.
 	SettleLate(ctx context.Context, o Outcome) (won bool, err error)
-	// Release gives back a message that was never submitted, at once and at no
-	// cost to it.
-	Release(ctx context.Context) error
+	// Release gives back a message that was not submitted, at no cost to it: at
+	// once, or until a given time.
+	Release(ctx context.Context, until time.Time) error
 }
 
 // State is what is remembered of a message from one delivery to the next.
@@ -72,16 +75,24 @@ type State struct {
 	// Unexplained says that neither a record nor the journal explains how the
 	// last delivery ended: its outcome is unknown.
 	Unexplained bool `json:"unexplained,omitempty"`
-	// Ends counts the unexplained ends of this message, for poison.
-	Ends int `json:"ends,omitempty"`
+	// Ends counts the unexplained ends of this message, for poison, and Resets
+	// the sessions that ended while it was in flight.
+	Ends   int `json:"ends,omitempty"`
+	Resets int `json:"resets,omitempty"`
 	// LastStatus is the number of the last answer's status.
 	LastStatus    uint32      `json:"last_status,omitempty"`
 	NextAttemptAt time.Time   `json:"next_attempt_at,omitzero"`
 	AttemptTimes  []time.Time `json:"attempt_times,omitempty"`
 	// Account is set when the message is pinned to one.
 	Account string `json:"account,omitempty"`
-	// Accepted are the segments that the SMSC has taken.
-	Accepted []Segment `json:"accepted,omitempty"`
+	// Bind is the one that took the first part; the others follow it while it
+	// lives.
+	Bind string `json:"bind,omitempty"`
+	// Accepted are the segments that the SMSC has taken, of Segments; Reference
+	// ties them.
+	Accepted  []Segment `json:"accepted,omitempty"`
+	Segments  int       `json:"segments,omitempty"`
+	Reference *uint16   `json:"reference,omitempty"`
 }
 
 // Segment is one accepted part of a message.

@@ -135,9 +135,9 @@ func (c *Client) replace(ctx context.Context, m *nats.Msg, revision uint64) (uin
 	}
 }
 
-// openRecord writes the record of a delivery that is about to be handed out
-// over the given revision, and returns the new one.
-func (c *Client) openRecord(ctx context.Context, r *Waiting, revision uint64) (uint64, error) {
+// replaceRecord writes a record over the given revision, and returns the new
+// one; the error is [errMovedOn] when the key is at another.
+func (c *Client) replaceRecord(ctx context.Context, r *Waiting, revision uint64) (uint64, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return 0, fmt.Errorf("record: %w", err)
@@ -148,7 +148,7 @@ func (c *Client) openRecord(ctx context.Context, r *Waiting, revision uint64) (u
 		Data:    data,
 	}, revision)
 	if err != nil {
-		return 0, fmt.Errorf("opening the record: %w", err)
+		return 0, fmt.Errorf("replacing the record: %w", err)
 	}
 	return revision, nil
 }

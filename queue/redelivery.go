@@ -133,7 +133,7 @@ func (d *delivery) open(ctx context.Context) error {
 	r := d.record(d.state, number, "", reasonRedelivery)
 	r.Open = true
 	d.opened = r.At
-	revision, err := d.intake.client.openRecord(ctx, r, d.revision)
+	revision, err := d.intake.client.replaceRecord(ctx, r, d.revision)
 	if err == nil {
 		d.revision = revision
 	}

@@ -340,9 +340,10 @@ func TestLateResponseSettlesAWaitingMessage(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := d.SettleLate(t.Context(), submitted("late")); !errors.Is(err, ErrSettled) {
-		t.Errorf("late twice: %v, want ErrSettled", err)
+	if won, err := d.SettleLate(t.Context(), submitted("late")); err != nil || won {
+		t.Errorf("late twice: won %v, %v; want an event beside the final", won, err)
 	}
+	b.wantTypes(seq, EventUnknownOutcome, EventSubmitted, EventDuplicateAccepted)
 }
 
 func TestLateResponseAfterTheRetry(t *testing.T) {

@@ -98,6 +98,7 @@ func TestReplayKeepsTheDeliveryAndSaysSo(t *testing.T) {
 	}
 	// It may be deferred and replayed again, this time with an unknown outcome.
 	b.settle(job, setAside("outcome_unknown"))
+	b.queueEmpty() // its acknowledgement has been taken
 	second := b.replay(b.deferred(r.As), ReplayOptions{ExpiresIn: 2 * time.Hour})
 	job = b.next(intake)
 	if job.Seq() != second.As || job.Header("Nats-Msg-Id") != "2:replay2" || job.ID() != "order-1" || !job.State().PossibleDuplicate {

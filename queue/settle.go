@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 // Payloads of an acknowledgement.
@@ -155,6 +156,7 @@ func (d *delivery) afterwards(ctx context.Context, e *Event, receipts []ReceiptK
 	d.mu.Lock()
 	late := e.After(*d.final)
 	d.mu.Unlock()
+	late.EventID += "." + nuid.Next() // each part of a message may have one
 	if err := d.append(ctx, &late, storeOptions{}); err != nil {
 		return err
 	}

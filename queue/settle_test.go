@@ -35,7 +35,7 @@ func TestSubmittedLeavesQueueJournalAndIndex(t *testing.T) {
 	if err := job.Settle(t.Context(), submitted("x")); !errors.Is(err, ErrSettled) {
 		t.Errorf("second settle: %v, want ErrSettled", err)
 	}
-	if err := job.Release(t.Context()); !errors.Is(err, ErrSettled) {
+	if err := job.Release(t.Context(), time.Time{}); !errors.Is(err, ErrSettled) {
 		t.Errorf("release after settle: %v, want ErrSettled", err)
 	}
 }

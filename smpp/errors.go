@@ -18,6 +18,10 @@ var (
 	ErrNoResponse = errors.New("smpp: no response")
 )
 
+// ErrTimeout is the ErrNoResponse of a submit that had no answer within
+// ResponseTimeout, while the session goes on.
+var ErrTimeout = fmt.Errorf("%w in time", ErrNoResponse)
+
 // Why a session ended. Session.Err wraps one of them or an error of the network.
 var (
 	// ErrClosed is the end that Close brings about.

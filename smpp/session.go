@@ -110,7 +110,7 @@ func newSession(conn net.Conn, cfg Config, p peer, f *framer, requests *inflight
 		room:     make(chan struct{}),
 		probe:    prober{interval: cfg.EnquireLinkInterval, timeout: cfg.EnquireLinkTimeout},
 	}
-	s.errTimeout = fmt.Errorf("%w within %v", ErrNoResponse, cfg.ResponseTimeout)
+	s.errTimeout = fmt.Errorf("%w, which is %v", ErrTimeout, cfg.ResponseTimeout)
 	ctx, cancel := context.WithCancel(context.Background())
 	if cfg.Handler != nil {
 		s.handlers.Go(func() { s.handleInbound(ctx) })

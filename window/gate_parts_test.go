@@ -319,3 +319,59 @@ func TestPermitsInAnyOrder(t *testing.T) {
 		})
 	}
 }
+
+// A permit moved to another bind takes a place there, gives its own back, and starts there.
+func TestPermitMovesToAnotherBind(t *testing.T) {
+	g := NewGate(NewController(Config{}))
+	first, second := g.AddBind(), g.AddBind()
+	p, err := g.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := first
+	if p.Bind() == first {
+		other = second
+	}
+	reserved := func() map[BindID]int {
+		m := map[BindID]int{}
+		for _, b := range g.Snapshot().Binds {
+			m[b.ID] = b.Reserved
+		}
+		return m
+	}
+	from := p.Bind()
+	moved, ok := p.MoveTo(other)
+	if !ok || moved.Bind() != other {
+		t.Fatalf("moved %v, to bind %v; want bind %v", ok, moved.Bind(), other)
+	}
+	if r := reserved(); r[from] != 0 || r[other] != 1 {
+		t.Errorf("places reserved: %v, want one on bind %v alone", r, other)
+	}
+	if err := moved.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := moved.MoveTo(from); ok {
+		t.Error("a permit that was started moved")
+	}
+	for _, b := range g.Snapshot().Binds {
+		if want := map[bool]int{true: 1}[b.ID == other]; b.Unanswered != want {
+			t.Errorf("bind %v: %d unanswered, want %d", b.ID, b.Unanswered, want)
+		}
+	}
+	moved.Release(Signal{Answer: Accepted})
+	if _, ok := moved.MoveTo(from); ok {
+		t.Error("a permit that was released moved")
+	}
+	p, err = g.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.RemoveBind(other)
+	if p.Bind() == other {
+		if moved, ok = p.MoveTo(from); !ok || moved.Bind() != from || reserved()[from] != 1 {
+			t.Errorf("from a bind that is gone: moved %v, places %v", ok, reserved())
+		}
+	} else if _, ok := p.MoveTo(other); ok || reserved()[from] != 1 {
+		t.Errorf("to a bind that is gone: moved %v, places %v", ok, reserved())
+	}
+}

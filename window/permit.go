@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -120,6 +121,31 @@ func (p Permit) Answered(s Signal) {
 		g.reserved++
 	}
 	g.pump(now)
+}
+
+// MoveTo makes it a permit for another bind, for a message that has to follow its earlier parts; the place here goes to
+// others. The permit must not have been started since Acquire or Answered. It is false, and nothing changes, when that
+// bind is gone. Use what is returned: the bind of the handle that it was called on is out of date.
+func (p Permit) MoveTo(id BindID) (Permit, bool) {
+	if p.place == nil {
+		return p, false
+	}
+	g := p.place.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	to := slices.IndexFunc(g.binds, func(b *gateBind) bool { return b.id == id })
+	if to < 0 || p.stale() || p.place.state != acquired {
+		return p, false
+	}
+	if from := p.place.bind; !from.removed {
+		from.reserved--
+		g.reserved--
+	}
+	p.bind, p.place.bind = id, g.binds[to]
+	p.place.bind.reserved++
+	g.reserved++
+	g.admit()
+	return p, true
 }
 
 // Release gives the permit back with what the peer said. If it was not started, or was answered since, that is of no

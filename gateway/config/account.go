@@ -126,9 +126,13 @@ type Unknown struct {
 type Text struct {
 	// What data_coding 0 means at this SMSC: gsm7, gsm7-packed, latin1 or ascii. Default gsm7.
 	DefaultAlphabet Alphabet `yaml:"default_alphabet"`
-	// How a long text is split: udh8, udh16, sar or payload. This version sends messages of one segment only. Default udh8.
+	// How a long text is split: udh8 or udh16 for a header with an 8- or 16-bit reference, sar for TLVs, or payload to let the SMSC split it. Default udh8.
 	Long LongText `yaml:"long"`
-	// Replace characters that the alphabet lacks. Default false.
+	// Most segments of one message, 1 to 255; what is longer ends failed before anything is sent. Default 255.
+	MaxSegments int `yaml:"max_segments"`
+	// National single-shift table for a text that fits GSM 7-bit only with it: none, turkish, spanish or portuguese. Default none.
+	Language Language `yaml:"language"`
+	// Replace characters that the alphabet lacks by lookalikes, rather than send the text as UCS2. Default false.
 	Transliterate bool `yaml:"transliterate"`
 	// Tag of a vendor TLV, 0x1400 to 0x3FFF, that carries the delivery id. Default none.
 	IDTLV string `yaml:"id_tlv"`

@@ -130,6 +130,24 @@ func (LongText) words() []string {
 // UnmarshalText accepts one of the ways.
 func (l *LongText) UnmarshalText(text []byte) error { return unmarshalChoice(l, text) }
 
+// Language is a national single-shift table (3GPP TS 23.038 annex A.2).
+type Language string
+
+// The languages.
+const (
+	LanguageNone       Language = "none"
+	LanguageTurkish    Language = "turkish"
+	LanguageSpanish    Language = "spanish"
+	LanguagePortuguese Language = "portuguese"
+)
+
+func (Language) words() []string {
+	return []string{string(LanguageNone), string(LanguageTurkish), string(LanguageSpanish), string(LanguagePortuguese)}
+}
+
+// UnmarshalText accepts one of the languages.
+func (l *Language) UnmarshalText(text []byte) error { return unmarshalChoice(l, text) }
+
 // IDForm is the form of a message id.
 type IDForm string
 

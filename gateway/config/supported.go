@@ -14,12 +14,6 @@ func (v *validator) unsupported() {
 		if a.MaxBinds > a.Binds {
 			v.add(at+".max_binds", strconv.Itoa(a.MaxBinds), "is more than binds", "this version does not count the binds of other instances; leave it out")
 		}
-		if a.Text.Long != LongUDH8 {
-			v.add(at+".text.long", string(a.Text.Long), "is not served yet", "this version sends messages of one segment, so leave it out")
-		}
-		if a.Text.Transliterate {
-			v.add(at+".text.transliterate", "true", "is not served yet", "leave it out")
-		}
 		if a.Text.IDTLV != "" {
 			v.add(at+".text.id_tlv", a.Text.IDTLV, "is not served yet", "leave it out")
 		}

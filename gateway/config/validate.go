@@ -259,6 +259,7 @@ func (v *validator) account(at string, a *Account) {
 	v.span(at+".enquire_link.timeout", a.EnquireLink.Timeout, time.Second, 5*time.Minute)
 	v.whole(at+".unknown.max", a.Unknown.Max, 0, 10)
 	v.span(at+".unknown.after", a.Unknown.After, time.Millisecond, day)
+	v.whole(at+".text.max_segments", a.Text.MaxSegments, 1, 255)
 	v.idTLV(at+".text.id_tlv", a.Text.IDTLV)
 }
 

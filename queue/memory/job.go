@@ -79,19 +79,40 @@ func (j *job) Settle(ctx context.Context, o queue.Outcome) error {
 
 // SettleLate implements [queue.Job].
 func (j *job) SettleLate(ctx context.Context, o queue.Outcome) (won bool, err error) {
-	if !o.Final || !o.Valid() {
-		return false, fmt.Errorf("settling message %d late: event type %q is not final", j.message.seq, o.Event.Type)
+	if !o.ValidLate() {
+		return false, fmt.Errorf("settling message %d late: event type %q with final %v", j.message.seq, o.Event.Type, o.Final)
 	}
-	late := func() { won = j.finish(j.event(o), o) }
-	if err = j.do(ctx, waiting, done, late); errors.Is(err, queue.ErrSettled) {
-		err = j.do(ctx, final, done, late)
+	if err = j.do(ctx, final, final, func() { j.tellLate(o) }); !errors.Is(err, queue.ErrSettled) {
+		return false, err
 	}
+	if !o.Final {
+		return false, j.do(ctx, waiting, waiting, func() { j.tellLate(o); j.amend(o.State) })
+	}
+	err = j.do(ctx, waiting, final, func() { won = j.finish(j.event(o), o) })
 	return won, err
 }
 
+// tellLate journals an answer that came late beside the message's final or state.
+func (j *job) tellLate(o queue.Outcome) {
+	e := j.event(o)
+	if final := j.message.final; final != nil {
+		e = e.After(*final)
+	}
+	j.source.events = append(j.source.events, e)
+	j.index(o.Receipts)
+}
+
+// amend corrects the state that the message waits with, while it does so for this job.
+func (j *job) amend(state queue.State) {
+	if r := j.message.record; r != nil && r.delivery == j.delivery && !j.message.settled {
+		state.NextAttemptAt = r.state.NextAttemptAt
+		j.message.record = &record{j.delivery, state}
+	}
+}
+
 // Release implements [queue.Job].
-func (j *job) Release(ctx context.Context) error {
-	return j.do(ctx, held, done, func() { j.giveBack(j.state, 0) })
+func (j *job) Release(ctx context.Context, until time.Time) error {
+	return j.do(ctx, held, done, func() { j.giveBack(j.state, max(until.Sub(j.source.clock.Now()), 0)) })
 }
 
 // do runs f under the source's lock when the job is at the given stage and the

@@ -60,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Queue) {
 		{"a crash without a word is an unknown outcome", (*suite).crash},
 		{"a crash after a settle is explained", (*suite).crashSettled},
 		{"a late response settles", (*suite).late},
+		{"a late response of one part", (*suite).latePart},
 		{"a late response after a final", (*suite).lateAfterFinal},
 		{"a late response after its own final", (*suite).lateAfterOwnFinal},
 		{"a late response before the retry's answer", (*suite).lateBeforeRetry},
@@ -175,7 +176,7 @@ func (s *suite) once() {
 	if err := job.Settle(s.Context(), submitted()); !errors.Is(err, queue.ErrSettled) {
 		s.Errorf("settled twice: %v, want ErrSettled", err)
 	}
-	if err := job.Release(s.Context()); !errors.Is(err, queue.ErrSettled) {
+	if err := job.Release(s.Context(), time.Time{}); !errors.Is(err, queue.ErrSettled) {
 		s.Errorf("released after a settle: %v, want ErrSettled", err)
 	}
 }
@@ -220,7 +221,7 @@ func (s *suite) throttle() {
 
 func (s *suite) release() {
 	seq := s.queue.Publish("otp", payload, nil)
-	if err := s.next().Release(s.Context()); err != nil {
+	if err := s.next().Release(s.Context(), time.Time{}); err != nil {
 		s.Fatal(err)
 	}
 	job := s.next()
@@ -301,9 +302,36 @@ func (s *suite) late() {
 	}
 	s.wantEmpty()
 	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventSubmitted)
-	if _, err := job.SettleLate(s.Context(), submitted()); !errors.Is(err, queue.ErrSettled) {
-		s.Errorf("late twice: %v, want ErrSettled", err)
+	if won, err := job.SettleLate(s.Context(), submitted()); err != nil || won {
+		s.Errorf("late twice: won %v, %v; want an event beside the final", won, err)
 	}
+	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventSubmitted, queue.EventDuplicateAccepted)
+}
+
+// A late answer to one part of a message corrects the state that it comes back with.
+func (s *suite) latePart() {
+	seq := s.queue.Publish("otp", payload, nil)
+	job := s.next()
+	s.settle(job, unknown(job.State(), soon))
+	st := job.State()
+	st.Unknowns, st.Accepted = 1, []queue.Segment{{Part: 2, MessageID: "m2"}}
+	part := queue.Outcome{Event: queue.Event{Type: queue.EventLateResponse, SegmentsAccepted: 1}, State: st}
+	if won, err := job.SettleLate(s.Context(), part); err != nil || won {
+		s.Fatalf("won %v, %v", won, err)
+	}
+	again := s.next()
+	if got := again.State(); len(got.Accepted) != 1 || got.Accepted[0].MessageID != "m2" || got.Unexplained || got.Ends != 0 {
+		s.Errorf("came back with the state %+v, want part 2 accepted", got)
+	}
+	if _, err := job.SettleLate(s.Context(), part); err != nil {
+		s.Errorf("while a later holder has it: %v", err)
+	}
+	s.settle(again, submitted())
+	if _, err := again.SettleLate(s.Context(), part); err != nil {
+		s.Errorf("after its final: %v", err)
+	}
+	s.wantEmpty()
+	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventLateResponse, queue.EventLateResponse, queue.EventSubmitted, queue.EventLateResponse)
 }
 
 func (s *suite) lateAfterFinal() {
@@ -327,9 +355,6 @@ func (s *suite) lateAfterOwnFinal() {
 		s.Fatalf("won %v, %v; want lost", won, err)
 	}
 	s.wantTypes(seq, queue.EventDeferred, queue.EventLateResponse)
-	if _, err := job.SettleLate(s.Context(), submitted()); !errors.Is(err, queue.ErrSettled) {
-		s.Errorf("late twice: %v, want ErrSettled", err)
-	}
 }
 
 func (s *suite) lateBeforeRetry() {
