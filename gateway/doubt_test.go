@@ -121,8 +121,9 @@ func TestMessageThatMakesTheSMSCHangUpIsPoison(t *testing.T) {
 	if len(lost) == 0 {
 		t.Error("no message was in flight beside the bad one: the test does not test")
 	}
-	if n := s.Stats().Submits; n != uint64(len(list)+len(lost)+1) {
-		t.Errorf("%d submits, want %d and one more for the bad one and each of the %d that went down with it", n, len(list), len(lost))
+	// What was written and not read yet is lost with the connection as well, and the SMSC sees it once.
+	if n, most := s.Stats().Submits, uint64(len(list)+len(lost)+1); n > most {
+		t.Errorf("%d submits, want at most %d: the bad one twice, and each of the %d that went down with it", n, most, len(lost))
 	}
 }
 
