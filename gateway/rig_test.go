@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/gateway/config"
@@ -153,6 +154,26 @@ func (r *rig) events(t *testing.T) []queue.Event {
 		all = append(all, e)
 	}
 	return all
+}
+
+// awaitEmpty waits until the queue holds no message, so that none can be sent any more.
+func (r *rig) awaitEmpty(t *testing.T) {
+	t.Helper()
+	js, err := jetstream.New(r.client.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		stream, err := js.Stream(ctx, "SMS_MT")
+		if err != nil {
+			t.Fatalf("the queue does not empty: %v", err)
+		}
+		if stream.CachedInfo().State.Msgs == 0 {
+			return
+		}
+	}
 }
 
 func isFinal(e queue.Event) bool { return e.Type.Final() }
