@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sluice/classify"
 	"sluice/gateway/config"
 	"sluice/queue"
 	"sluice/smpp"
+	"sluice/smpp/receipt"
 	"sluice/smpp/text"
 	"sluice/window"
 )
@@ -47,6 +49,10 @@ type account struct {
 	joiner  joiner
 
 	references   *text.References
+	matching     receipt.Matching
+	receiptWaits []time.Duration // for the response that a receipt has overtaken
+	conflicts    hourly
+
 	destinations destinations
 	settling     settling
 	suspects     suspects

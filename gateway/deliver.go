@@ -354,6 +354,7 @@ func (d *delivery) left(now time.Time) time.Duration {
 func (d *delivery) settle(o queue.Outcome) {
 	a := d.account
 	d.index(&o)
+	d.indexEchoes(&o)
 	d.letter.state = o.State
 	if err := d.job.Settle(a.work, o); err != nil {
 		a.log.Error("message not settled, the queue keeps it", "seq", d.job.Seq(), "delivery_id", d.job.ID(),

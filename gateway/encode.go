@@ -64,6 +64,9 @@ func (a *account) encode(job queue.Job, msg *queue.Message, reference *uint16, l
 		if a.cfg.Mark {
 			sm.TLVs = append(sm.TLVs, pdu.Uint16TLV(pdu.TagUserMessageReference, mark(job.Seq(), i+1)))
 		}
+		if tag := pdu.Tag(a.cfg.Text.IDTag()); tag != 0 {
+			sm.TLVs = append(sm.TLVs, pdu.TLV{Tag: tag, Value: []byte(job.ID())})
+		}
 		carry(sm, &split, i)
 		sm.TLVs = append(sm.TLVs, own...)
 		if _, err := pdu.Append(make([]byte, 0, 512), pdu.StatusOK, 1, sm); err != nil {
@@ -120,6 +123,8 @@ func (a *account) refusedTag(tag pdu.Tag) error {
 		return errors.New("message_payload would be a second text (SMPP 3.4 section 5.3.2.32): use text or data")
 	case tag == pdu.TagUserMessageReference && a.cfg.Mark:
 		return errors.New("user_message_reference is set by Sluice on every submit: switch that off with mark: false on the account")
+	case a.cfg.Text.IDTag() != 0 && tag == pdu.Tag(a.cfg.Text.IDTag()):
+		return errors.New("the tag carries the delivery id on every submit: choose another, or another text.id_tlv on the account")
 	case tag == pdu.TagSarMsgRefNum, tag == pdu.TagSarTotalSegments, tag == pdu.TagSarSegmentSeqnum:
 		return errors.New("the sar TLVs belong to Sluice, which splits messages")
 	}

@@ -34,6 +34,8 @@ type Options struct {
 	Registry *prometheus.Registry // default: a new one
 	Version  string               // of the program, for the admin plane and the metrics
 	Commit   string
+
+	receiptWaits []time.Duration // default: receiptPatience
 }
 
 // Gateway is one instance. Build it with New, run it once with Run.
@@ -60,6 +62,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 	}
 	if opts.Registry == nil {
 		opts.Registry = prometheus.NewRegistry()
+	}
+	if opts.receiptWaits == nil {
+		opts.receiptWaits = receiptPatience()
 	}
 	g := &Gateway{cfg: cfg, opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registry)}
 	g.queue = queue.NewMetrics(opts.Registry)
@@ -138,6 +143,7 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 		URL: g.cfg.NATS.URL, Name: "sluice " + g.cfg.Instance, Prefix: g.cfg.Streams.Prefix, Logger: g.log,
 		CredentialsFile: g.cfg.NATS.Credentials.File, NKeyFile: g.cfg.NATS.Credentials.NKey,
 		User: g.cfg.NATS.Credentials.User, Password: g.cfg.NATS.Credentials.Password.Value(),
+		CanonicalID: canonicalIDs(g.cfg.Accounts),
 	}
 	if connect.URL == "" {
 		embedded, err := queue.StartEmbedded(queue.EmbeddedConfig{

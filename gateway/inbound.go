@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"sluice/gateway/config"
@@ -50,12 +49,6 @@ func (a *account) consumeInbound(ctx context.Context) {
 	}
 }
 
-// receiptPatience are the waits for the submit_sm_resp that a receipt has overtaken; then it is published without a
-// delivery id.
-func receiptPatience() []time.Duration {
-	return []time.Duration{time.Second, 5 * time.Second, 24 * time.Second, 30 * time.Second}
-}
-
 // handleInbound publishes one stored deliver_sm or data_sm: a receipt as an event of its message, everything else as
 // a message from a phone.
 func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, deliveries int) (retryAfter time.Duration, err error) {
@@ -75,7 +68,7 @@ func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, del
 	if receipt.IsReceipt(m.ESMClass, parts.ReceiptedID != nil, parts.State != nil) {
 		r := receipt.Parse(parts, receipt.Options{Received: in.ReceivedAt})
 		r.ID = cleanMessageID(r.ID)
-		return a.publishReceipt(ctx, in, m, r, deliveries)
+		return a.handleReceipt(ctx, in, m, r, deliveries)
 	}
 	return a.joinMO(ctx, in, m, deliveries)
 }
@@ -102,48 +95,6 @@ func (a *account) joinMO(ctx context.Context, in queue.InboundRecord, m *pdu.Del
 	case joinKnown:
 	}
 	return 0, nil
-}
-
-func (a *account) publishReceipt(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, r receipt.Receipt, deliveries int) (time.Duration, error) {
-	ref, found, err := a.store.LookupReceipt(ctx, a.name, r.ID)
-	if err != nil {
-		return 0, fmt.Errorf("looking up a receipt's message: %w", err)
-	}
-	found = found && ref.MessageID == r.ID && fits(ref.Dest, m)
-	if waits := receiptPatience(); !found && r.ID != "" && deliveries <= len(waits) {
-		return waits[deliveries-1], nil
-	}
-	event := queue.Event{
-		Type: queue.EventReceipt, Account: a.name, Bind: in.Bind,
-		EventID: "receipt." + a.name + "." + r.ID + "." + r.State.String(),
-		Receipt: &queue.Receipt{MessageID: r.ID, State: r.State.String(), Final: r.State.Final(), Error: r.Err, DoneAt: r.Done},
-	}
-	match := "unmatched"
-	if found {
-		match = "matched"
-		event.Seq, event.ID, event.Route, event.Class = ref.Seq, ref.ID, ref.Route, ref.Class
-		event.Tenant, event.Meta, event.TraceParent = ref.Tenant, ref.Meta, ref.TraceParent
-		event.Receipt.Segment = ref.Segment
-	}
-	if err := a.journal.Append(ctx, event); err != nil {
-		return 0, err
-	}
-	a.metrics.receipts.WithLabelValues(a.name, match).Inc()
-	a.metrics.inbound.WithLabelValues(a.name, "receipt").Inc()
-	if found && event.Receipt.Final {
-		if err := a.store.FinishReceipt(ctx, a.name, r.ID); err != nil {
-			a.log.Warn("a receipt index entry keeps its full life", "error", err)
-		}
-	}
-	return 0, nil
-}
-
-// fits says whether a receipt is about the recipient that the message went to: the receipt comes from that address,
-// or at some SMSCs goes to it.
-func fits(dest uint16, m *pdu.DeliverSM) bool {
-	from := strings.TrimPrefix(string(m.Source.Addr), "+")
-	to := strings.TrimPrefix(string(m.Dest.Addr), "+")
-	return dest == 0 || dest == queue.HashAddress(from) || dest == queue.HashAddress(to)
 }
 
 // publishMO gives users a message from a phone, made of the given parts. A part that goes out alone says how many are

@@ -21,10 +21,10 @@ func TestLateResponseSparesTheResend(t *testing.T) {
 	if final.Type != queue.EventSubmitted || final.Reason != reasonAcceptedLate || final.PossibleDuplicate || len(final.MessageIDs) != 1 {
 		t.Errorf("final %+v, want submitted (accepted_late), no possible duplicate, one id", final)
 	}
-	if _, ok, err := r.client.LookupReceipt(t.Context(), "acme", final.MessageIDs[0]); err != nil || !ok {
+	r.awaitEmpty(t)
+	if _, ok, err := r.client.LookupReceipt(t.Context(), "acme", queue.CanonicalID(final.MessageIDs[0]), newestRef); err != nil || !ok {
 		t.Errorf("the receipt index does not know the message: %v, %v", ok, err)
 	}
-	r.awaitEmpty(t)
 	if n := s.Stats().Submits; n != 1 {
 		t.Errorf("%d submits, want 1: the message must not be sent again", n)
 	}

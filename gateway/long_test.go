@@ -233,8 +233,9 @@ func TestOnlyWhatWasNotAcceptedIsSentAgain(t *testing.T) {
 	if finals != 1 {
 		t.Errorf("%d finals, want 1", finals)
 	}
+	r.awaitEmpty(t) // the index is written behind the event
 	for i, id := range final.MessageIDs {
-		ref, ok, err := r.client.LookupReceipt(t.Context(), "acme", id)
+		ref, ok, err := r.client.LookupReceipt(t.Context(), "acme", queue.CanonicalID(id), newestRef)
 		if err != nil || !ok || ref.ID != "m" || ref.Segment != i+1 || ref.Segments != 7 {
 			t.Errorf("receipt index of part %d: %+v, %v, %v", i+1, ref, ok, err)
 		}

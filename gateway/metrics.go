@@ -71,7 +71,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"account"}),
 		receipts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_receipts_total",
-			Help: "Delivery receipts, by whether their message was found.",
+			Help: "Delivery receipts, by how their message was found: matched by id, echo of a mark, repeated (no event) or unmatched.",
 		}, []string{"account", "match"}),
 		inbound: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_inbound_total",

@@ -50,7 +50,8 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},
-		references: text.NewReferences(), store: g.client, journal: g.journal, work: work, abandon: abandon,
+		references: text.NewReferences(), matching: matchingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
+		store: g.client, journal: g.journal, work: work, abandon: abandon,
 		binds: map[window.BindID]*bind{},
 	}
 	for n := range cfg.Binds {

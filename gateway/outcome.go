@@ -58,6 +58,7 @@ const (
 	reasonWouldBeTooLate = "would_miss_deadline"
 	reasonTerminal       = "terminal"
 	reasonAcceptedLate   = "accepted_late"
+	reasonReceipt        = "receipt"
 	endsThatArePoison    = 3
 	endsForAlone         = 2 // from here on nothing else is in flight beside the message
 	resetsThatArePoison  = 2 // sessions that ended with the message in flight

@@ -56,9 +56,15 @@ type rig struct {
 // top level.
 func startGateway(t *testing.T, dir string, s smsc, extra, top string) *rig {
 	t.Helper()
-	cfg := testConfig(t, dir, s, extra, top)
+	return runGateway(t, testConfig(t, dir, s, extra, top), Options{})
+}
+
+// runGateway runs a gateway with the given configuration.
+func runGateway(t *testing.T, cfg *config.Config, opts Options) *rig {
+	t.Helper()
 	registry := prometheus.NewRegistry()
-	g, err := New(t.Context(), cfg, Options{Registry: registry, Version: "1.2.3"})
+	opts.Registry, opts.Version = registry, "1.2.3"
+	g, err := New(t.Context(), cfg, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,9 @@ type ConnectConfig struct {
 	TLS *tls.Config
 	// Logger gets the changes of the connection; nil discards them.
 	Logger *slog.Logger
+	// CanonicalID gives the form of a submit_sm_resp's message id that the receipt
+	// index of an account is keyed by; nil means [CanonicalID].
+	CanonicalID func(account, messageID string) string
 }
 
 // Client is one connection to NATS and what the package knows about it. It is
@@ -54,6 +57,8 @@ type Client struct {
 	receipts  *receiptCache
 	cancels   cancels
 	losses    atomic.Int64 // of the connection
+
+	canonicalID func(account, messageID string) string
 }
 
 // Connect opens the connection, trying each address once, or fails. Once the
@@ -72,7 +77,11 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 	c := &Client{
 		logger: logger, closed: make(chan struct{}),
 		listeners: make(map[int]func(bool)), receipts: newReceiptCache(),
-		cancels: cancels{noted: make(map[uint64]time.Time)},
+		cancels:     cancels{noted: make(map[uint64]time.Time)},
+		canonicalID: cfg.CanonicalID,
+	}
+	if c.canonicalID == nil {
+		c.canonicalID = func(_, messageID string) string { return CanonicalID(messageID) }
 	}
 	c.names.Store(n)
 	options, err := c.options(ctx, cfg)

@@ -126,14 +126,34 @@ type PartAnswer struct {
 	Verdict       string  `json:"verdict,omitempty"`
 }
 
-// Receipt is what a delivery receipt said about one segment.
+// Receipt is what a delivery receipt said about one segment, and what all
+// receipts of the message have said so far.
 type Receipt struct {
-	MessageID string    `json:"message_id"`
-	State     string    `json:"state"`
-	Final     bool      `json:"final,omitempty"`
-	Error     string    `json:"error,omitempty"`
-	Segment   int       `json:"segment,omitempty"`
-	DoneAt    time.Time `json:"done_at,omitzero"`
+	MessageID string `json:"message_id"`
+	// State is the state that this receipt names.
+	State string `json:"state"`
+	Final bool   `json:"final,omitempty"`
+	// Error is the value after "err:", an opaque code of the SMSC. NetworkError,
+	// from the TLV network_error_code, goes before it.
+	Error        string        `json:"error,omitempty"`
+	NetworkError *NetworkError `json:"network_error,omitempty"`
+	// Segment counts from 1, of Segments.
+	Segment  int       `json:"segment,omitempty"`
+	Segments int       `json:"segments,omitempty"`
+	DoneAt   time.Time `json:"done_at,omitzero"`
+	// Superseded says that the segment had a final state before, which stands.
+	Superseded bool `json:"superseded,omitempty"`
+	// MessageState is that of the worst segment, and MessageFinal says that all
+	// segments have a final state. Both are absent without a message.
+	MessageState string `json:"message_state,omitempty"`
+	MessageFinal bool   `json:"message_final,omitempty"`
+}
+
+// NetworkError is the TLV network_error_code (SMPP 3.4 section 5.3.2.31).
+type NetworkError struct {
+	// Type of network: 1 ANSI-136, 2 IS-95, 3 GSM, others by agreement.
+	Type uint8  `json:"type"`
+	Code uint16 `json:"code"`
 }
 
 const (

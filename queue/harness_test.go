@@ -321,3 +321,11 @@ func decodeJSON(t *testing.T, data []byte, v any) {
 		t.Fatal(err)
 	}
 }
+
+// newest chooses the entry that was stored last.
+func newest(refs []ReceiptRef, _ bool) (ReceiptRef, bool) {
+	if len(refs) == 0 {
+		return ReceiptRef{}, false
+	}
+	return refs[0], true
+}

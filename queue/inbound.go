@@ -30,6 +30,9 @@ type InboundRecord struct {
 	Command uint32 `json:"command"`
 	// PDU is the whole PDU, header included.
 	PDU []byte `json:"pdu"`
+	// Seq is the record's sequence in the stream, which tells it from another of
+	// the same PDU. It is set when the record is read.
+	Seq uint64 `json:"-"`
 }
 
 // StoreInbound stores what the SMSC sent; answer it only after a nil error, so
@@ -124,6 +127,7 @@ func (c *Client) handleInbound(ctx context.Context, m jetstream.Msg, handle Inbo
 		c.logger.Error("an inbound record cannot be read and is dropped", "seq", meta.Sequence.Stream)
 		return m.Term()
 	}
+	in.Seq = meta.Sequence.Stream
 	deliveries := int(meta.NumDelivered)
 	after, err := handle(ctx, in, deliveries)
 	switch {

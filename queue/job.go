@@ -123,6 +123,12 @@ type Outcome struct {
 type ReceiptKey struct {
 	Account   string
 	MessageID string
+	// Echo, when set, is the key in the place of the message id, which did not
+	// come: a mark that the submit carried and its receipt may repeat.
+	Echo string
+	// PossibleDuplicate says of an entry by echo that an earlier submit was in
+	// doubt as well.
+	PossibleDuplicate bool
 	// Segment counts from 1, of Segments.
 	Segment, Segments int
 	// Dest is the hash of the destination, see [HashAddress]; a receipt must

@@ -106,10 +106,13 @@ func (j *Journal) Failure() error { return j.health.failure() }
 
 // Append stores an event that belongs to no job, and returns when the server
 // has it. It tries again while NATS is away, until ctx ends; a repeat is stored
-// once, by its event id, which is made from seq, delivery and type when empty.
+// once, by its event id, which is made from seq, delivery and type when empty. An
+// event that comes with an id is stored once within the stream's duplicate window,
+// whoever appends it.
 func (j *Journal) Append(ctx context.Context, e Event) error {
+	once := e.EventID
 	e.complete(time.Now())
-	return j.store(ctx, &e, storeOptions{})
+	return j.store(ctx, &e, storeOptions{once: once})
 }
 
 // Close writes what is queued, waits for the server to have it or ctx to end, at

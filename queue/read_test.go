@@ -143,16 +143,16 @@ func TestReceiptIndex(t *testing.T) {
 		"00DeadBeef": true, "deadbeef": true, "0DEADBEEF": true, "deadbee": false, "00deadbeef-": false,
 	} {
 		for name, c := range map[string]*Client{"cached": b.client, "read": other} {
-			ref, ok, err := c.LookupReceipt(t.Context(), "acme", id)
+			ref, ok, err := c.LookupReceipt(t.Context(), "acme", CanonicalID(id), newest)
 			if err != nil || ok != want || ok && (ref.MessageID != "00DeadBeef" || ref.Dest != HashAddress("+15550100")) {
 				t.Errorf("%s, %s: %+v %v %v, want %v", id, name, ref, ok, err, want)
 			}
 		}
 	}
-	if _, ok, err := other.LookupReceipt(t.Context(), "backup", "deadbeef"); ok || err != nil {
+	if _, ok, err := other.LookupReceipt(t.Context(), "backup", CanonicalID("deadbeef"), newest); ok || err != nil {
 		t.Errorf("another account: %v %v", ok, err)
 	}
-	if err := other.FinishReceipt(t.Context(), "acme", "deadbeef"); err != nil {
+	if err := other.FinishReceipt(t.Context(), "acme", "deadbeef", ReceiptRef{Seq: 1, Segment: 1}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := b.client.readLeader(t.Context(), "KV_sluice_receipts",
@@ -160,7 +160,7 @@ func TestReceiptIndex(t *testing.T) {
 	if err != nil || m.Header.Get(headerTTL) != "10m0s" {
 		t.Errorf("after a final receipt: %+v, %v; want a TTL of 10m", m, err)
 	}
-	if err := other.FinishReceipt(t.Context(), "acme", "nobody"); err != nil {
+	if err := other.FinishReceipt(t.Context(), "acme", "nobody", ReceiptRef{Seq: 1, Segment: 1}); err != nil {
 		t.Errorf("an id that nobody knows: %v", err)
 	}
 }
@@ -175,19 +175,19 @@ func TestReceiptIndexOfHugeIDs(t *testing.T) {
 		maxMessageID: len("acme.") + 87, maxMessageID + 1: len("acme.") + 64, 255: len("acme.") + 64, 60_000: len("acme.") + 64,
 	} {
 		id := strings.Repeat("X", length)
-		if got := len(receiptKey("acme", id)); got != wantKey {
+		if got := len(receiptKey("acme", CanonicalID(id))); got != wantKey {
 			t.Errorf("%d octets: a key of %d, want %d", length, got, wantKey)
 		}
 		b.publish(testLane, fmt.Sprint(length))
 		b.settle(b.next(i), submitted(id))
-		ref, ok, err := b.connect().LookupReceipt(t.Context(), "acme", id)
+		ref, ok, err := b.connect().LookupReceipt(t.Context(), "acme", CanonicalID(id), newest)
 		if err != nil || !ok || ref.ID != fmt.Sprint(length) || ref.MessageID != id[:min(length, 255)] {
 			t.Errorf("%d octets: %+v %v %v", length, ref, ok, err)
 		}
-		if _, ok, err := b.connect().LookupReceipt(t.Context(), "acme", id+"y"); ok || err != nil {
+		if _, ok, err := b.connect().LookupReceipt(t.Context(), "acme", CanonicalID(id+"y"), newest); ok || err != nil {
 			t.Errorf("%d octets, another id: %v %v", length, ok, err)
 		}
-		if err := b.client.FinishReceipt(t.Context(), "acme", id); err != nil {
+		if err := b.client.FinishReceipt(t.Context(), "acme", CanonicalID(id), ref); err != nil {
 			t.Errorf("%d octets: %v", length, err)
 		}
 	}
@@ -211,7 +211,7 @@ func TestCanonicalID(t *testing.T) {
 func TestReceiptCacheKeepsTheLatest(t *testing.T) {
 	c := newReceiptCache()
 	for n := range receiptCached + 1 {
-		c.put(fmt.Sprint(n), ReceiptRef{Seq: uint64(n)})
+		c.put(fmt.Sprint(n), receiptEntry{ReceiptRef: ReceiptRef{Seq: uint64(n)}})
 		c.get("0") // used all the time
 	}
 	if _, ok := c.get("0"); !ok {
@@ -220,7 +220,7 @@ func TestReceiptCacheKeepsTheLatest(t *testing.T) {
 	if _, ok := c.get("1"); ok {
 		t.Error("the entry not used for longest is still there")
 	}
-	c.put("0", ReceiptRef{Seq: 7})
+	c.put("0", receiptEntry{ReceiptRef: ReceiptRef{Seq: 7}})
 	if ref, _ := c.get("0"); ref.Seq != 7 || c.order.Len() != receiptCached {
 		t.Errorf("%+v of %d entries", ref, c.order.Len())
 	}

@@ -123,7 +123,7 @@ func TestCrash(t *testing.T) {
 				if err := <-result; !errors.Is(err, context.Canceled) {
 					t.Errorf("Next: %v; want nothing handed out", err)
 				}
-				if ref, ok, err := second.client.LookupReceipt(t.Context(), "acme", "AB12"); err != nil || !ok || ref.Seq != seq {
+				if ref, ok, err := second.client.LookupReceipt(t.Context(), "acme", CanonicalID("AB12"), newest); err != nil || !ok || ref.Seq != seq {
 					t.Errorf("receipt index: %+v %v %v", ref, ok, err)
 				}
 			} else {
@@ -249,7 +249,7 @@ func TestTwoHoldersMakeOneFinal(t *testing.T) {
 	b.wantTypes(seq, EventSubmitted, EventDuplicateAccepted)
 	b.queueEmpty()
 	for _, id := range []string{"first", "second"} {
-		if ref, ok, err := b.client.LookupReceipt(t.Context(), "acme", id); err != nil || !ok || ref.Seq != seq {
+		if ref, ok, err := b.client.LookupReceipt(t.Context(), "acme", CanonicalID(id), newest); err != nil || !ok || ref.Seq != seq {
 			t.Errorf("receipt index of %s: %+v %v %v", id, ref, ok, err)
 		}
 	}

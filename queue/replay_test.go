@@ -249,7 +249,7 @@ func TestReplayIsRefused(t *testing.T) {
 		t.Fatalf("late: %v %v", won, err)
 	}
 	b.wantTypes(job.Seq(), EventUnknownOutcome, EventDeferred, EventLateResponse)
-	if ref, ok, err := b.client.LookupReceipt(t.Context(), "acme", "late-1"); err != nil || !ok || ref.Seq != job.Seq() {
+	if ref, ok, err := b.client.LookupReceipt(t.Context(), "acme", CanonicalID("late-1"), newest); err != nil || !ok || ref.Seq != job.Seq() {
 		t.Errorf("the receipt of a late response finds %+v, %v, %v", ref, ok, err)
 	}
 	d := b.deferred(job.Seq())

@@ -195,6 +195,11 @@ func (d *delivery) receiptRef(key ReceiptKey) ReceiptRef {
 		Seq: d.seq, ID: d.id, Route: d.lane.Route, Class: d.lane.Class, Account: key.Account, MessageID: key.MessageID,
 		Segment: key.Segment, Segments: key.Segments, Dest: key.Dest, Published: d.published,
 	}
+	if key.Echo != "" {
+		d.mu.Lock()
+		ref.Delivery, ref.PossibleDuplicate = d.named, key.PossibleDuplicate
+		d.mu.Unlock()
+	}
 	if d.fault == nil {
 		ref.Tenant, ref.Meta = d.message.Tenant, d.message.Meta
 	}

@@ -28,7 +28,7 @@ func TestSubmittedLeavesQueueJournalAndIndex(t *testing.T) {
 	if e.Type != EventSubmitted || e.ID != "order-1" || e.EventID != "1.1.submitted" || e.Delivery != 1 || e.Deadline.IsZero() {
 		t.Errorf("event %+v", e)
 	}
-	ref, ok, err := b.client.LookupReceipt(t.Context(), "acme", "ab12")
+	ref, ok, err := b.client.LookupReceipt(t.Context(), "acme", CanonicalID("ab12"), newest)
 	if err != nil || !ok || ref.Seq != seq || ref.ID != "order-1" || ref.MessageID != "00AB12" {
 		t.Errorf("receipt index: %+v %v %v", ref, ok, err)
 	}

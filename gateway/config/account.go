@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Account is one system_id at one SMSC. Only address, system_id and password
 // are required.
@@ -138,11 +141,21 @@ type Text struct {
 	IDTLV string `yaml:"id_tlv"`
 }
 
+// IDTag is the tag of id_tlv, 0 without one and for what is no vendor's tag.
+func (t Text) IDTag() uint16 {
+	tag, err := strconv.ParseUint(t.IDTLV, 0, 16)
+	if err != nil || tag < 0x1400 || tag > 0x3fff {
+		return 0
+	}
+	return uint16(tag)
+}
+
 // Receipts configures how a receipt's message id is matched with the one of
-// the submit_sm_resp.
+// the submit_sm_resp: exactly, else in lower case, else without leading zeros.
+// With hex here and decimal there, ids are compared as numbers instead.
 type Receipts struct {
-	// Form of message_id in submit_sm_resp: opaque, hex or decimal. Default opaque: as it is.
+	// Form of message_id in submit_sm_resp: opaque, hex or decimal; with the latter receipt_id too. Default opaque: as it is.
 	ResponseID IDForm `yaml:"response_id"`
-	// Form of the id in receipts: opaque, hex or decimal. Default opaque: as it is.
+	// Form of the id in receipts: opaque, hex or decimal; with the latter response_id too. Default opaque: as it is.
 	ReceiptID IDForm `yaml:"receipt_id"`
 }

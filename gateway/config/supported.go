@@ -14,14 +14,6 @@ func (v *validator) unsupported() {
 		if a.MaxBinds > a.Binds {
 			v.add(at+".max_binds", strconv.Itoa(a.MaxBinds), "is more than binds", "this version does not count the binds of other instances; leave it out")
 		}
-		if a.Text.IDTLV != "" {
-			v.add(at+".text.id_tlv", a.Text.IDTLV, "is not served yet", "leave it out")
-		}
-		for key, form := range map[string]IDForm{"response_id": a.Receipts.ResponseID, "receipt_id": a.Receipts.ReceiptID} {
-			if form != IDOpaque {
-				v.add(at+".receipts."+key, string(form), "is not served yet", "this version compares ids exactly; use opaque")
-			}
-		}
 	}
 	for name, r := range sorted(v.c.Routes) {
 		if len(r.Accounts) > 1 {

@@ -261,6 +261,7 @@ func (v *validator) account(at string, a *Account) {
 	v.span(at+".unknown.after", a.Unknown.After, time.Millisecond, day)
 	v.whole(at+".text.max_segments", a.Text.MaxSegments, 1, 255)
 	v.idTLV(at+".text.id_tlv", a.Text.IDTLV)
+	v.receipts(at+".receipts", a.Receipts)
 }
 
 func (v *validator) pace(at string, a *Account) {
@@ -295,9 +296,18 @@ func (v *validator) idTLV(at, tag string) {
 	if tag == "" {
 		return
 	}
-	n, err := strconv.ParseUint(tag, 0, 16)
-	if err != nil || n < 0x1400 || n > 0x3fff {
+	if (Text{IDTLV: tag}).IDTag() == 0 {
 		v.add(at, tag, "is not a vendor tag", "use 0x1400 to 0x3FFF")
+	}
+}
+
+// receipts reports a form that would change nothing: there is nothing to convert between.
+func (v *validator) receipts(at string, r Receipts) {
+	switch {
+	case r.ResponseID == IDOpaque && r.ReceiptID != IDOpaque:
+		v.add(at+".receipt_id", string(r.ReceiptID), "has no effect while response_id is opaque", "set response_id to hex or decimal too, or leave both out")
+	case r.ReceiptID == IDOpaque && r.ResponseID != IDOpaque:
+		v.add(at+".response_id", string(r.ResponseID), "has no effect while receipt_id is opaque", "set receipt_id to hex or decimal too, or leave both out")
 	}
 }
 

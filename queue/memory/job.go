@@ -88,7 +88,7 @@ func (j *job) SettleLate(ctx context.Context, o queue.Outcome) (won bool, err er
 	if !o.Final {
 		return false, j.do(ctx, waiting, waiting, func() { j.tellLate(o); j.amend(o.State) })
 	}
-	err = j.do(ctx, waiting, final, func() { won = j.finish(j.event(o), o) })
+	err = j.do(ctx, waiting, final, func() { won = j.finish(j.event(o)) })
 	return won, err
 }
 
@@ -99,7 +99,6 @@ func (j *job) tellLate(o queue.Outcome) {
 		e = e.After(*final)
 	}
 	j.source.events = append(j.source.events, e)
-	j.index(o.Receipts)
 }
 
 // amend corrects the state that the message waits with, while it does so for this job.
@@ -166,12 +165,11 @@ func (j *job) settle(o queue.Outcome) {
 		s.deferred = append(s.deferred, Deferred{o.DeferredReason, m.payload, e})
 	}
 	if o.Final {
-		j.finish(e, o)
+		j.finish(e)
 		return
 	}
 	s.events = append(s.events, e)
 	m.last = &e
-	j.index(o.Receipts)
 	if m.final != nil { // a late response came first
 		m.settled, m.held = true, false
 		return
@@ -180,7 +178,7 @@ func (j *job) settle(o queue.Outcome) {
 }
 
 // finish makes the event the message's final, unless there is one.
-func (j *job) finish(e queue.Event, o queue.Outcome) (won bool) {
+func (j *job) finish(e queue.Event) (won bool) {
 	s, m := j.source, j.message
 	won = m.final == nil
 	switch {
@@ -190,7 +188,6 @@ func (j *job) finish(e queue.Event, o queue.Outcome) (won bool) {
 	case e.Type != queue.EventCancelled:
 		s.events = append(s.events, e.After(*m.final))
 	}
-	j.index(o.Receipts)
 	m.settled, m.held = true, false
 	return won
 }
@@ -202,17 +199,4 @@ func (j *job) giveBack(state queue.State, after time.Duration) {
 	}
 	j.message.record = &record{j.delivery, state}
 	j.source.back(j.message, after)
-}
-
-func (j *job) index(keys []queue.ReceiptKey) {
-	for _, key := range keys {
-		ref := queue.ReceiptRef{
-			Seq: j.message.seq, ID: j.id, Route: j.Route(), Class: j.Class(), Account: key.Account, MessageID: key.MessageID,
-			Segment: key.Segment, Segments: key.Segments, Dest: key.Dest, Published: j.message.published,
-		}
-		if j.fault == nil {
-			ref.Tenant, ref.Meta = j.decoded.Tenant, j.decoded.Meta
-		}
-		j.source.receipts[key.Account+"."+queue.CanonicalID(key.MessageID)] = ref
-	}
 }

@@ -64,7 +64,6 @@ type Source struct {
 	closed   bool
 	events   []queue.Event
 	deferred []Deferred
-	receipts map[string]queue.ReceiptRef
 	failing  chan struct{} // closed when the journal stores again; nil when it does
 }
 
@@ -101,7 +100,7 @@ type Deferred struct {
 func New(cfg Config) *Source {
 	s := &Source{
 		clock: cfg.Clock, ackWait: cmp.Or(cfg.AckWait, defaultAckWait), lanes: cfg.Lanes,
-		byID: make(map[string]*message), receipts: make(map[string]queue.ReceiptRef),
+		byID:  make(map[string]*message),
 		ready: make([][]*message, len(cfg.Lanes)), fresh: make([][]*message, len(cfg.Lanes)),
 	}
 	if s.clock == nil {
@@ -356,14 +355,6 @@ func (s *Source) Queued() (queued int) {
 		}
 	}
 	return queued
-}
-
-// LookupReceipt finds an index entry, as [queue.Client.LookupReceipt] does.
-func (s *Source) LookupReceipt(_ context.Context, account, messageID string) (queue.ReceiptRef, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ref, ok := s.receipts[account+"."+queue.CanonicalID(messageID)]
-	return ref, ok, nil
 }
 
 // Append stores an event that belongs to no job, as [queue.Journal.Append] does.

@@ -61,6 +61,21 @@ func (m Matching) ResponseKey(id string) string { return Canonical(id, m.effecti
 // ReceiptKey returns the canonical key of the id of a receipt.
 func (m Matching) ReceiptKey(id string) string { return Canonical(id, m.effective(m.Receipt)) }
 
+// Rank says how well the id of a receipt fits that of a response: 0 is exactly, or as the same number where numbers are
+// converted; 1 is in lower case, 2 without leading zeros. It returns false when they do not fit.
+func (m Matching) Rank(response, receipt string) (rank int, ok bool) {
+	asked, had := m.ReceiptKeys(receipt), m.ResponseKeys(response)
+	switch {
+	case asked[0] == had[0]:
+		return 0, true
+	case asked[len(asked)-1] != had[len(had)-1]:
+		return 0, false
+	case strings.EqualFold(response, receipt):
+		return 1, true
+	}
+	return 2, true
+}
+
 // effective returns a format, or Opaque where there is nothing to convert between.
 func (m Matching) effective(f Format) Format {
 	if m.Response == Opaque || m.Receipt == Opaque || m.Response == m.Receipt {

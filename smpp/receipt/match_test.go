@@ -68,6 +68,39 @@ func TestNoConversionUnlessBothAreSet(t *testing.T) {
 	}
 }
 
+func TestRank(t *testing.T) {
+	const uuid = "74e02ee1-4e2f-4a6e-a78b-4b247d756a22"
+	hexDec := Matching{Response: Hex, Receipt: Dec}
+	for _, tc := range []struct {
+		m                 Matching
+		response, receipt string
+		want              int // -1: no match
+	}{
+		{Matching{}, "00B8BE19", "00B8BE19", 0},
+		{Matching{}, "00B8BE19", "00b8be19", 1},
+		{Matching{}, "00B8BE19", "B8BE19", 2},
+		{Matching{}, "77", "0077", 2},
+		{Matching{}, "0a77", "a77", 2},
+		{Matching{}, "A77", "a77", 1},
+		{Matching{}, "77", "78", -1},
+		{Matching{}, "X077", "X77", -1},
+		{Matching{}, uuid, uuid, 0},
+		{Matching{}, uuid, strings.ToUpper(uuid), -1},
+		{hexDec, "39f99dd5", "0972660181", 0},
+		{hexDec, "12345678", "12345678", -1},
+		{hexDec, uuid, uuid, 0},
+		{Matching{}, "39f99dd5", "0972660181", -1},
+	} {
+		rank, ok := tc.m.Rank(tc.response, tc.receipt)
+		if ok != (tc.want >= 0) || ok && rank != tc.want {
+			t.Errorf("%+v, %q and %q: rank %d, %t; want %d", tc.m, tc.response, tc.receipt, rank, ok, tc.want)
+		}
+		if ok && tc.m.ResponseKey(tc.response) != tc.m.ReceiptKey(tc.receipt) {
+			t.Errorf("%+v, %q and %q fit and have different canonical keys", tc.m, tc.response, tc.receipt)
+		}
+	}
+}
+
 func TestIsUUID(t *testing.T) {
 	const uuid = "74e02ee1-4e2f-4a6e-a78b-4b247d756a22"
 	if !isUUID(uuid) || isUUID(uuid[:35]) || isUUID(strings.Replace(uuid, "-", "a", 1)) || isUUID(strings.Replace(uuid, "7", "g", 1)) {

@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"sluice/smpp/pdu"
+)
+
+// scriptedSMSC answers every submit_sm as the test says, and sends what the test gives it: for ids and octets that
+// the fake SMSC does not make.
+type scriptedSMSC struct {
+	addr   string
+	answer func(sm *pdu.SubmitSM) (messageID string, silent bool)
+
+	mu      sync.Mutex
+	conns   []net.Conn
+	submits []pdu.SubmitSM
+	next    uint32
+	acks    chan pdu.Header // responses to what was delivered
+}
+
+// startScripted serves on loopback until the test ends.
+func startScripted(t *testing.T, answer func(sm *pdu.SubmitSM) (messageID string, silent bool)) *scriptedSMSC {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scriptedSMSC{addr: listener.Addr().String(), answer: answer, acks: make(chan pdu.Header, 1000)}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { s.serve(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		s.mu.Lock()
+		for _, conn := range s.conns {
+			_ = conn.Close()
+		}
+		s.mu.Unlock()
+		serving.Wait()
+	})
+	return s
+}
+
+// serve answers one connection until it ends.
+func (s *scriptedSMSC) serve(conn net.Conn) {
+	defer conn.Close()
+	for {
+		frame := make([]byte, 4, 512)
+		if _, err := io.ReadFull(conn, frame); err != nil {
+			return
+		}
+		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame)-4)...)
+		if _, err := io.ReadFull(conn, frame[4:]); err != nil {
+			return
+		}
+		h, body, err := pdu.Parse(frame)
+		if err != nil {
+			return
+		}
+		var reply pdu.Body
+		switch b := body.(type) {
+		case *pdu.Bind:
+			s.mu.Lock()
+			s.conns = append(s.conns, conn)
+			s.mu.Unlock()
+			reply = &pdu.BindResp{Command: h.ID.Response(), SystemID: "scripted"}
+		case *pdu.EnquireLink:
+			reply = &pdu.EnquireLinkResp{}
+		case *pdu.Unbind:
+			reply = &pdu.UnbindResp{}
+		case *pdu.SubmitSM:
+			s.mu.Lock()
+			s.submits = append(s.submits, *b)
+			s.mu.Unlock()
+			if id, silent := s.answer(b); !silent {
+				reply = &pdu.SubmitSMResp{MessageID: []byte(id)}
+			}
+		default:
+			s.acks <- h
+		}
+		if reply != nil {
+			s.send(conn, reply, h.Sequence)
+		}
+	}
+}
+
+func (s *scriptedSMSC) send(conn net.Conn, body pdu.Body, sequence uint32) {
+	octets, err := pdu.Append(nil, pdu.StatusOK, sequence, body)
+	if err != nil {
+		panic(err) // the test's own PDU
+	}
+	_, _ = conn.Write(octets) // a peer that is gone has ended the test already
+}
+
+// deliver sends a request on the newest bind, and extra octets at the end of it, and returns its sequence number.
+func (s *scriptedSMSC) deliver(t *testing.T, body pdu.Body, extra ...byte) uint32 {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	octets, err := pdu.Append(nil, pdu.StatusOK, s.next, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	octets = append(octets, extra...)
+	binary.BigEndian.PutUint32(octets, uint32(len(octets)))
+	if _, err := s.conns[len(s.conns)-1].Write(octets); err != nil {
+		t.Fatal(err)
+	}
+	return s.next
+}
+
+// acked waits for the responses to n deliveries and returns them.
+func (s *scriptedSMSC) acked(t *testing.T, n int) (acks []pdu.Header) {
+	t.Helper()
+	for range n {
+		select {
+		case h := <-s.acks:
+			acks = append(acks, h)
+		case <-t.Context().Done():
+			t.Fatalf("%d of %d deliveries were answered", len(acks), n)
+		}
+	}
+	return acks
+}
+
+// seen returns the submits so far.
+func (s *scriptedSMSC) seen() []pdu.SubmitSM {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.submits)
+}

@@ -1,0 +1,68 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// ReceiptState is what the receipts of one message have said so far. It lives in
+// the receipt index, so that the instances that share an account fold as one.
+type ReceiptState struct {
+	Segments []SegmentReceipts `json:"segments"`
+}
+
+// SegmentReceipts is what the receipts of one segment have said.
+type SegmentReceipts struct {
+	// Segment counts from 1.
+	Segment int `json:"segment"`
+	// State is the one that stands.
+	State string `json:"state"`
+	// Said names for each state the stored record that said it first.
+	Said map[string]uint64 `json:"said"`
+}
+
+// stateKey is the key of a message's folded state.
+func stateKey(account string, seq uint64) string { return account + ".seq." + seqKey(seq) }
+
+// FoldReceipt changes the state of a message by compare and swap: fold may be
+// called several times, each time with what is stored by then, and says whether
+// it changed anything. A final state is kept for 10 minutes, any other as long
+// as the index entry.
+func (c *Client) FoldReceipt(ctx context.Context, ref ReceiptRef, fold func(*ReceiptState) (changed, final bool)) error {
+	bucket, name := c.names.Load().receipts, stateKey(ref.Account, ref.Seq)
+	var state ReceiptState
+	revision := uint64(0) // most messages have one receipt: nothing is read for the first
+	for range receiptTries {
+		changed, final := fold(&state)
+		if !changed {
+			return nil
+		}
+		data, err := json.Marshal(state)
+		if err != nil {
+			return fmt.Errorf("receipt state: %w", err)
+		}
+		ttl := max(time.Until(ref.Expires), receiptFinalTTL)
+		if final {
+			ttl = receiptFinalTTL
+		}
+		_, err = c.replace(ctx, &nats.Msg{
+			Subject: bucketSubject(bucket, name), Header: nats.Header{headerTTL: {ttlOf(ttl)}}, Data: data,
+		}, revision)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errMovedOn) {
+			return fmt.Errorf("receipt state: %w", err)
+		}
+		state = ReceiptState{}
+		if revision, _, err = c.readKey(ctx, bucket, name, &state); err != nil {
+			return fmt.Errorf("receipt state: %w", err)
+		}
+	}
+	return fmt.Errorf("receipt state: %w", errMovedOn)
+}
