@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ type account struct {
 	name    string
 	cfg     *config.Account
 	smpp    smpp.Config
+	dial    func(context.Context, smpp.Config) (net.Conn, error) // smpp.Dial
 	table   *classify.Table
 	gate    *window.Gate
 	intake  intake

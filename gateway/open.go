@@ -45,7 +45,7 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 	}
 	work, abandon := context.WithCancel(context.Background())
 	a := &account{
-		name: name, cfg: cfg, table: table, metrics: g.metrics, log: g.log.With("account", name),
+		name: name, cfg: cfg, table: table, dial: smpp.Dial, metrics: g.metrics, log: g.log.With("account", name),
 		host: hosts.of(cfg.Address[0]), random: rand.Float64, routes: map[string]routePolicy{},
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,

@@ -123,7 +123,7 @@ func (k *keeper) open(ctx context.Context) (sessions []*smpp.Session, err error)
 	for _, mode := range modes {
 		cfg := a.smpp
 		cfg.Mode = mode
-		session, err := connect(ctx, cfg)
+		session, err := a.connect(ctx, cfg)
 		if err != nil {
 			for _, s := range sessions {
 				err = errors.Join(err, s.Close(ctx))
@@ -135,8 +135,8 @@ func (k *keeper) open(ctx context.Context) (sessions []*smpp.Session, err error)
 	return sessions, nil
 }
 
-func connect(ctx context.Context, cfg smpp.Config) (*smpp.Session, error) {
-	conn, err := smpp.Dial(ctx, cfg)
+func (a *account) connect(ctx context.Context, cfg smpp.Config) (*smpp.Session, error) {
+	conn, err := a.dial(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Address, err)
 	}
