@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,4 +71,67 @@ func TestF17GhostIsWaitedForWithFewBinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// F39 at the keeper: sessions that end by force are joined before the next connect, however often it happens. The
+// bubble itself fails the test for a goroutine that is left at its end.
+func TestF39ThousandRebindsLeaveNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// A session that is silent for 2 s is dropped, and every third connection before its bind is answered.
+		s := testserver.New(testserver.Scenario{Link: testserver.Link{Idle: 2 * time.Second}})
+		a := pipeAccount(s, 3, 1)
+		var mu sync.Mutex
+		connects, open, most := 0, 0, 0
+		serve := a.dial
+		a.dial = func(ctx context.Context, cfg smpp.Config) (net.Conn, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			connects++
+			open++
+			most = max(most, open)
+			conn, err := serve(ctx, cfg)
+			counted := &countedConn{Conn: conn, closed: func() { mu.Lock(); open--; mu.Unlock() }}
+			if connects%3 == 0 {
+				_ = conn.Close() // as a peer does that resets at once
+			}
+			return counted, err
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var keepers sync.WaitGroup
+		for _, k := range a.keepers {
+			keepers.Go(func() { k.supervise(ctx) })
+		}
+		few := 0
+		for n := 0; n < 1000; {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			mu.Lock()
+			n = connects
+			mu.Unlock()
+			if few == 0 && n > 10 {
+				few = runtime.NumGoroutine()
+			}
+		}
+		// Each bind may just now have a session, with its six goroutines and the peer's two, or none.
+		if n := runtime.NumGoroutine(); n > few+len(a.keepers)*8 {
+			t.Errorf("%d goroutines after 1000 connects, %d after ten", n, few)
+		}
+		stop()
+		keepers.Wait()
+		if open != 0 || most > len(a.keepers) {
+			t.Errorf("%d connections are open at the end and were %d at a time, want 0 and at most %d", open, most, len(a.keepers))
+		}
+	})
+}
+
+// countedConn tells of its first close.
+type countedConn struct {
+	net.Conn
+	once   sync.Once
+	closed func()
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(c.closed)
+	return c.Conn.Close()
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -173,50 +172,6 @@ func TestTCPAnswersBeforeTheEndCount(t *testing.T) {
 	}
 	if err := s.Close(t.Context()); !errors.Is(err, ErrHungUp) && !errors.Is(err, ErrClosed) && err != nil {
 		t.Errorf("Close returned %v", err)
-	}
-}
-
-// F39: reconnects leaked sockets and goroutines.
-func TestF39HundredReconnectsLeakNothing(t *testing.T) {
-	var mu sync.Mutex
-	connected, most := 0, 0
-	addr := listen(t, func(c *net.TCPConn) {
-		mu.Lock()
-		connected++
-		most = max(most, connected)
-		mu.Unlock()
-		if acceptBind(c) == nil {
-			_, _ = c.Read(make([]byte, 16)) // the submit, and then it is over
-		}
-		mu.Lock()
-		connected--
-		mu.Unlock()
-	})
-	cfg := testConfig()
-	cfg.Address = addr
-	cfg.Handler = handler{}
-	goroutines := 0
-	for i := range 100 {
-		s := dialAndBind(t, cfg)
-		if _, err := s.Submit(t.Context(), message(), nil); !errors.Is(err, ErrNoResponse) {
-			t.Fatalf("Submit returned %v, want ErrNoResponse", err)
-		}
-		<-s.Done()
-		if err := s.Close(t.Context()); err == nil {
-			t.Fatal("Close returned nil after the peer hung up")
-		}
-		if i == 0 {
-			goroutines = runtime.NumGoroutine()
-		}
-	}
-	// The server of the test may be some connections behind.
-	if n := runtime.NumGoroutine(); n > goroutines+10 {
-		t.Errorf("%d goroutines after 100 sessions, %d after the first", n, goroutines)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if most > 2 {
-		t.Errorf("%d connections at a time, want one and at most one that is going", most)
 	}
 }
 
