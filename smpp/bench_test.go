@@ -1,80 +1,152 @@
 package smpp
 
 import (
-	"context"
-	"encoding/binary"
 	"fmt"
-	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	gosmpp "github.com/fiorix/go-smpp/smpp"
-	"github.com/fiorix/go-smpp/smpp/pdu/pdufield"
-	"github.com/fiorix/go-smpp/smpp/pdu/pdutext"
-
-	"sluice/smpp/pdu"
 )
 
-const benchText = "Your one-time code is 123456. It expires in 10 minutes. Do not share this code.."
-
-func benchMessage() *pdu.SubmitSM {
-	return &pdu.SubmitSM{
-		Source:             pdu.Address{TON: 1, NPI: 1, Addr: []byte("12345")},
-		Dest:               pdu.Address{TON: 1, NPI: 1, Addr: []byte("447700900123")},
-		RegisteredDelivery: 1,
-		ShortMessage:       []byte(benchText),
-	}
-}
-
-// BenchmarkSession measures submits on one bind over loopback, ours beside
-// go-smpp's Transceiver against the same server in the same run, and a raw
-// client that refills its window with one write as the physical limit. The
-// metrics of interest are x-go-smpp, the ratio of the two rates, and
-// x-go-smpp-cpu, the same of the processor time of client and server together,
-// which other load on the machine hardly touches.
+// BenchmarkSession measures submits on one bind over loopback, against a fast
+// SMSC that is a process of its own: ours with a goroutine for each place of the
+// window (Submit) and with callbacks (SubmitFunc), go-smpp's Transceiver, and a
+// raw client that refills its window with one write as the physical limit. They
+// take turns, so that all see the same noise of the machine. The metrics of
+// interest are ratios:
+//
+//   - x-go-smpp: Submit beside go-smpp's Submit, both with a goroutine for each
+//     place; x-go-smpp-func: SubmitFunc beside it
+//   - %-of-raw, func-%-of-raw: share of the physical limit
+//   - cpu-s/M, func-cpu-s/M, go-smpp-cpu-s/M, raw-cpu-s/M: processor seconds of
+//     this process, which is the client, for a million messages
 func BenchmarkSession(b *testing.B) {
 	for _, window := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("window=%d", window), func(b *testing.B) {
-			srv := startFastServer(b)
-			ours := benchOurs(b, srv.addr(), window)
-			theirs := benchGoSMPP(b, srv.addr(), window)
-			raw := benchRaw(b, srv.addr(), window)
-			// One after the other in slices of b.N, so that all three see the
-			// same noise of the machine.
+			addr := startFastProcess(b, 0)
+			raw := contender{name: "raw", run: benchRaw(b, addr, window)}
+			theirs := contender{name: "go-smpp", run: benchGoSMPP(b, addr, window)}
+			ours := contender{name: "Submit", run: benchOurs(b, addr, window)}
+			async := contender{name: "SubmitFunc", run: benchOursFunc(b, addr, window)}
 			const rounds = 4
 			n := max(b.N/rounds, window)
-			var mine, other, limit, mineCPU, otherCPU time.Duration
 			b.ResetTimer()
 			for range rounds {
-				cpu := cpuTime()
-				mine += ours(n)
-				mineCPU += cpuTime() - cpu
+				ours.turn(n)
 				b.StopTimer()
-				cpu = cpuTime()
-				other += theirs(max(n/8, window))
-				otherCPU += cpuTime() - cpu
-				limit += raw(n)
+				async.turn(n)
+				theirs.turn(max(n/8, window))
+				raw.turn(n)
 				b.StartTimer()
 			}
 			b.StopTimer()
-			rate := float64(rounds*n) / mine.Seconds()
-			otherRate := float64(rounds*max(n/8, window)) / other.Seconds()
-			limitRate := float64(rounds*n) / limit.Seconds()
-			b.ReportMetric(rate, "msg/s")
-			b.ReportMetric(otherRate, "go-smpp-msg/s")
-			b.ReportMetric(limitRate, "raw-msg/s")
-			b.ReportMetric(rate/otherRate, "x-go-smpp")
-			b.ReportMetric(100*rate/limitRate, "%-of-raw")
-			perMine := float64(mineCPU) / float64(rounds*n)
-			perOther := float64(otherCPU) / float64(rounds*max(n/8, window))
-			b.ReportMetric(perMine, "cpu-ns/msg")
-			b.ReportMetric(perOther/perMine, "x-go-smpp-cpu")
+			b.ReportMetric(ours.rate(), "msg/s")
+			b.ReportMetric(async.rate(), "func-msg/s")
+			b.ReportMetric(theirs.rate(), "go-smpp-msg/s")
+			b.ReportMetric(raw.rate(), "raw-msg/s")
+			b.ReportMetric(ours.rate()/theirs.rate(), "x-go-smpp")
+			b.ReportMetric(async.rate()/theirs.rate(), "x-go-smpp-func")
+			b.ReportMetric(100*ours.rate()/raw.rate(), "%-of-raw")
+			b.ReportMetric(100*async.rate()/raw.rate(), "func-%-of-raw")
+			b.ReportMetric(ours.cpuPerMillion(), "cpu-s/M")
+			b.ReportMetric(async.cpuPerMillion(), "func-cpu-s/M")
+			b.ReportMetric(theirs.cpuPerMillion(), "go-smpp-cpu-s/M")
+			b.ReportMetric(raw.cpuPerMillion(), "raw-cpu-s/M")
 		})
 	}
 }
+
+// BenchmarkSessionDelay has each answer leave a fixed time after its submit was
+// read. Then the window alone decides: the metrics are shares of window/delay, in
+// percent. An operation is one window.
+func BenchmarkSessionDelay(b *testing.B) {
+	for _, delay := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {
+		for _, window := range []int{1, 10, 100, 1000} {
+			b.Run(fmt.Sprintf("delay=%v/window=%d", delay, window), func(b *testing.B) {
+				addr := startFastProcess(b, delay)
+				ours := contender{name: "Submit", run: benchOurs(b, addr, window)}
+				async := contender{name: "SubmitFunc", run: benchOursFunc(b, addr, window)}
+				theirs := contender{name: "go-smpp", run: benchGoSMPP(b, addr, window)}
+				raw := contender{name: "raw", run: benchRaw(b, addr, window)}
+				b.ResetTimer()
+				ours.turn(b.N * window)
+				b.StopTimer()
+				async.turn(b.N * window)
+				theirs.turn(b.N * window)
+				raw.turn(b.N * window)
+				limit := float64(window) / delay.Seconds()
+				b.ReportMetric(ours.rate(), "msg/s")
+				b.ReportMetric(100*ours.rate()/limit, "%")
+				b.ReportMetric(100*async.rate()/limit, "func-%")
+				b.ReportMetric(100*theirs.rate()/limit, "go-smpp-%")
+				b.ReportMetric(100*raw.rate()/limit, "raw-%")
+				b.ReportMetric(ours.cpuPerMillion(), "cpu-s/M")
+				b.ReportMetric(async.cpuPerMillion(), "func-cpu-s/M")
+				b.ReportMetric(theirs.cpuPerMillion(), "go-smpp-cpu-s/M")
+			})
+		}
+	}
+}
+
+// BenchmarkSessionMemory sends b.N messages on one bind at a window of 100 and
+// compares the heap after the first tenth with the heap at the end, each after a
+// collection: -benchtime 10000000x compares 1 million messages with 10 million.
+func BenchmarkSessionMemory(b *testing.B) {
+	const window = 100
+	const tolerated = 512 << 10
+	addr := startFastProcess(b, 0)
+	for _, way := range []struct {
+		name string
+		open func(b *testing.B, addr string, window int) func(n int) time.Duration
+	}{{"Submit", benchOurs}, {"SubmitFunc", benchOursFunc}} {
+		b.Run(way.name, func(b *testing.B) {
+			run := way.open(b, addr, window)
+			tenth := max(b.N/10, window)
+			b.ResetTimer()
+			run(tenth)
+			first := heapInUse()
+			run(max(b.N-tenth, window))
+			b.StopTimer()
+			last := heapInUse()
+			b.ReportMetric(float64(first)/1024, "KiB-at-a-tenth")
+			b.ReportMetric(float64(last)/1024, "KiB-at-the-end")
+			if b.N >= 1_000_000 && last > first+tolerated {
+				b.Errorf("%d octets of heap are in use after %d messages, %d after %d", last, b.N, first, tenth)
+			}
+		})
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC() // what pools kept through the first
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse
+}
+
+// contender is a client with what it has used so far.
+type contender struct {
+	name      string
+	run       func(n int) time.Duration
+	n         int
+	took, cpu time.Duration
+}
+
+// turn has the client submit n messages. The garbage of the others is not its own.
+func (c *contender) turn(n int) {
+	runtime.GC()
+	cpu := cpuTime()
+	c.took += c.run(n)
+	c.cpu += cpuTime() - cpu
+	c.n += n
+}
+
+func (c *contender) rate() float64 { return float64(c.n) / c.took.Seconds() }
+
+func (c *contender) cpuPerMillion() float64 { return c.cpu.Seconds() / float64(c.n) * 1e6 }
 
 // cpuTime is the processor time of this process.
 func cpuTime() time.Duration {
@@ -98,99 +170,4 @@ func inParallel(window, n int, submit func()) time.Duration {
 	}
 	wg.Wait()
 	return time.Since(start)
-}
-
-func benchOurs(b *testing.B, addr string, window int) func(n int) time.Duration {
-	cfg := Config{SystemID: "user", Password: "pass", Address: addr, MaxInFlight: window}
-	conn, err := Dial(b.Context(), cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := Bind(b.Context(), conn, cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			b.Error(err)
-		}
-	})
-	// As go-smpp has nothing like it, ours gets a context that cannot end.
-	ctx := context.Background()
-	sm := benchMessage() // Submit only reads it
-	return func(n int) time.Duration {
-		return inParallel(window, n, func() {
-			if r, err := s.Submit(ctx, sm, nil); err != nil || r.Status != 0 {
-				b.Errorf("Submit returned %+v, %v", r, err)
-			}
-		})
-	}
-}
-
-func benchGoSMPP(b *testing.B, addr string, window int) func(n int) time.Duration {
-	tx := &gosmpp.Transceiver{Addr: addr, User: "user", Passwd: "pass", RespTimeout: 30 * time.Second}
-	if st := <-tx.Bind(); st.Error() != nil {
-		b.Fatal(st.Error())
-	}
-	b.Cleanup(func() { _ = tx.Close() })
-	return func(n int) time.Duration {
-		return inParallel(window, n, func() {
-			_, err := tx.Submit(&gosmpp.ShortMessage{ // keeps its answer, so it cannot be shared
-				Src: "12345", SourceAddrTON: 1, SourceAddrNPI: 1,
-				Dst: "447700900123", DestAddrTON: 1, DestAddrNPI: 1,
-				Text: pdutext.Raw(benchText), Register: pdufield.FinalDeliveryReceipt,
-			})
-			if err != nil {
-				b.Errorf("go-smpp: %v", err)
-			}
-		})
-	}
-}
-
-// benchRaw is one goroutine that fills its window with one write and reads what
-// comes: no session, no concurrency, in lock-step with the server.
-func benchRaw(b *testing.B, addr string, window int) func(n int) time.Duration {
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = c.Close() })
-	in := make([]byte, 128<<10)
-	sm := benchMessage()
-	return func(n int) time.Duration {
-		start := time.Now()
-		seq, sent, got, have := uint32(0), 0, 0, 0
-		var out []byte
-		for got < n {
-			out = out[:0]
-			for sent-got < window && sent < n {
-				seq++
-				out, _ = pdu.Append(out, pdu.StatusOK, seq, sm)
-				sent++
-			}
-			if len(out) > 0 {
-				if _, err := c.Write(out); err != nil {
-					b.Error(err)
-					return time.Since(start)
-				}
-			}
-			r, err := c.Read(in[have:])
-			if err != nil {
-				b.Error(err)
-				return time.Since(start)
-			}
-			have += r
-			at := 0
-			for have-at >= pdu.HeaderLen {
-				l := int(binary.BigEndian.Uint32(in[at:]))
-				if have-at < l {
-					break
-				}
-				at += l
-				got++
-			}
-			have = copy(in, in[at:have])
-		}
-		return time.Since(start)
-	}
 }

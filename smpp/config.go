@@ -92,8 +92,9 @@ type Config struct {
 	Tombstones time.Duration
 
 	// MaxInFlight is how many submits may wait for their answers at a time,
-	// 1024 by default. Submit blocks beyond it. It bounds memory; the window
-	// that follows the SMSC's ceiling belongs to the caller.
+	// 1024 by default. Submit blocks beyond it, SubmitFunc when as many more
+	// wait. It bounds memory; the window that follows the SMSC's ceiling belongs
+	// to the caller.
 	MaxInFlight int
 	// MaxPDU is the longest PDU that is read, in octets, 64 KiB by default. A
 	// longer one ends the session before anything is allocated for it.

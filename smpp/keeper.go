@@ -53,7 +53,7 @@ func (s *Session) step() (next time.Duration, settled []*waiter, end bool) {
 			next = due
 			break
 		}
-		settled = append(settled, r.w.settle(Response{}, s.expire(r.sequence)))
+		settled = s.settled(settled, r.w, &Response{}, s.expire(r.sequence))
 	}
 	s.graves.sweep(now)
 
@@ -131,11 +131,12 @@ func (s *Session) teardown() {
 	if s.requests.n > 0 && orderly(s.cause) {
 		s.cause = fmt.Errorf("%w with %d submits unanswered", ErrClosed, s.requests.n)
 	}
+	s.out.abandon()
 	settled := s.failQueued(nil)
 	lost := noResponse(s.cause)
 	for r, ok := s.requests.first(); ok; r, ok = s.requests.first() {
 		s.requests.take(r.sequence)
-		settled = append(settled, r.w.settle(Response{}, lost))
+		settled = s.settled(settled, r.w, &Response{}, lost)
 	}
 	s.mu.Unlock()
 	deliver(settled)

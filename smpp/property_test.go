@@ -126,7 +126,8 @@ func (g *game) play(rt *rapid.T) {
 	}()
 	closing := false
 	rt.Repeat(map[string]func(*rapid.T){
-		"submit": func(*rapid.T) { g.submit() },
+		"submit":             func(*rapid.T) { g.submit() },
+		"submit and be told": func(*rapid.T) { g.submitFunc() },
 		"cancel": func(rt *rapid.T) {
 			if len(g.cancels) > 0 {
 				g.cancels[rapid.IntRange(0, len(g.cancels)-1).Draw(rt, "which")]()
@@ -211,6 +212,27 @@ func (g *game) submit() {
 	}()
 }
 
+func (g *game) submitFunc() {
+	ctx, cancel := context.WithCancel(context.Background())
+	g.cancels = append(g.cancels, cancel)
+	index := len(g.results)
+	c := make(chan result, 2)
+	g.results = append(g.results, c)
+	go func() {
+		sm := message()
+		sm.ShortMessage = []byte{byte(index >> 8), byte(index)}
+		err := g.s.SubmitFunc(ctx, sm, index, func(ref any, r Response, err error) {
+			if ref != index {
+				err = fmt.Errorf("told of %v", ref)
+			}
+			c <- result{r, err}
+		})
+		if err != nil {
+			c <- result{Response{}, err}
+		}
+	}()
+}
+
 // look takes what the session sent to the peer.
 func (g *game) look(rt *rapid.T) {
 	for {
@@ -257,6 +279,9 @@ func (g *game) judge(rt *rapid.T) {
 		default:
 			rt.Fatalf("submit %d has no answer after the end of the session", index)
 		}
+		if len(c) > 0 {
+			rt.Fatalf("submit %d was answered twice", index)
+		}
 		seq, seen := g.seen[index]
 		id, answered := g.answered[seq]
 		switch {
@@ -276,7 +301,7 @@ func (g *game) judge(rt *rapid.T) {
 			rt.Fatalf("submit %d (%v) had %d late responses", index, r.err, n)
 		}
 	}
-	if st := g.s.Stats(); st.InFlight != 0 {
-		rt.Fatalf("%d in flight after the end", st.InFlight)
+	if st := g.s.Stats(); st.InFlight != 0 || st.Backlog != 0 {
+		rt.Fatalf("%d in flight and %d waiting after the end", st.InFlight, st.Backlog)
 	}
 }

@@ -25,6 +25,8 @@ type arrivals struct {
 	inbound uint64 // messages that went to the handler
 	refused uint64 // messages that did not
 	unbind  bool   // the peer unbound
+	freed   bool   // a request left the table
+	batch   []byte // what the reader writes itself
 }
 
 func (a *arrivals) reset() {
@@ -100,6 +102,9 @@ func (s *Session) consume(f *framer, a *arrivals) error {
 		s.dispatch(a, h, frame, st)
 	}
 	s.settle(a)
+	if a.batch != nil {
+		s.writeDirect(a.batch)
+	}
 	deliver(a.settled)
 	return broken
 }
@@ -108,7 +113,8 @@ func (s *Session) consume(f *framer, a *arrivals) error {
 func (s *Session) dispatch(a *arrivals, h pdu.Header, frame []byte, st state) {
 	switch h.ID {
 	case pdu.IDSubmitSMResp, pdu.IDGenericNack, pdu.IDEnquireLinkResp, pdu.IDUnbindResp:
-		a.answers = append(a.answers, answer{id: h.ID, sequence: h.Sequence, response: parseResponse(h, frame)})
+		a.answers = append(a.answers, answer{id: h.ID, sequence: h.Sequence})
+		a.answers[len(a.answers)-1].response.parse(h, frame)
 	case pdu.IDDeliverSM, pdu.IDDataSM:
 		status := s.receive(h, frame, st)
 		if status == pdu.StatusOK {
@@ -133,22 +139,21 @@ func (s *Session) dispatch(a *arrivals, h pdu.Header, frame []byte, st state) {
 	}
 }
 
-// parseResponse reads submit_sm_resp and generic_nack. The status decides; a
+// parse reads submit_sm_resp and generic_nack in place. The status decides; a
 // body that is missing or cannot be read leaves the message id empty.
-func parseResponse(h pdu.Header, frame []byte) Response {
-	r := Response{Status: h.Status, Nack: h.ID == pdu.IDGenericNack, Congestion: -1}
+func (r *Response) parse(h pdu.Header, frame []byte) {
+	r.Status, r.Nack, r.Congestion = h.Status, h.ID == pdu.IDGenericNack, -1
 	if h.ID != pdu.IDSubmitSMResp || len(frame) == pdu.HeaderLen {
-		return r
+		return
 	}
 	var body pdu.SubmitSMResp
 	if body.ParseBody(frame[pdu.HeaderLen:]) != nil {
-		return r
+		return
 	}
 	r.MessageID = string(body.MessageID)
 	if c, ok := body.TLVs.Uint8(pdu.TagCongestionState); ok && c <= 99 {
 		r.Congestion = int(c)
 	}
-	return r
 }
 
 // settle matches what a read brought against the state of the session, under
@@ -159,6 +164,8 @@ func (s *Session) settle(a *arrivals) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.reading = true
+	there := len(s.out.queued)
 	now := s.now()
 	for i := range a.answers {
 		s.match(now, a, &a.answers[i])
@@ -172,9 +179,11 @@ func (s *Session) settle(a *arrivals) {
 		a.settled = s.failQueued(a.settled)
 	}
 	s.queueReplies(a.replies)
-	if len(a.settled) > 0 {
+	if a.freed || len(a.settled) > 0 {
 		s.makeRoom()
 	}
+	a.batch = s.ownBatch(there)
+	s.reading = false
 	if s.state != open {
 		signal(s.wake)
 	}
@@ -190,7 +199,8 @@ func (s *Session) match(now time.Duration, a *arrivals, r *answer) {
 		r.response.RTT = now - request.at
 		s.counts.answered++
 		s.counts.lastStatus = r.response.Status
-		a.settled = append(a.settled, request.w.settle(r.response, nil))
+		a.settled = s.settled(a.settled, request.w, &r.response, nil)
+		a.freed = true
 	case (nack || r.id == pdu.IDUnbindResp) && s.unbind != 0 && r.sequence == s.unbind:
 		s.fail(ErrClosed)
 	case (nack || r.id == pdu.IDEnquireLinkResp) && s.probe.answered(r.sequence):
@@ -231,7 +241,7 @@ func (s *Session) failQueued(settled []*waiter) []*waiter {
 		if err == nil {
 			err = notSent(s.closedBecause())
 		}
-		settled = append(settled, r.w.settle(Response{}, err))
+		settled = s.settled(settled, r.w, &Response{}, err)
 	}
 	return settled
 }

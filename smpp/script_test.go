@@ -180,7 +180,7 @@ func octets(t *testing.T, s string) []byte {
 	return b
 }
 
-func encode(t *testing.T, status pdu.Status, sequence uint32, body pdu.Body) []byte {
+func encode(t testing.TB, status pdu.Status, sequence uint32, body pdu.Body) []byte {
 	t.Helper()
 	b, err := pdu.Append(nil, status, sequence, body)
 	if err != nil {

@@ -6,9 +6,10 @@
 // binds and backs off. Inside, one mutex guards the state, and each kind of
 // waiting has its own goroutine: the reader cuts the stream into PDUs and
 // matches responses, the writer puts what is queued on the wire, and the keeper
-// watches the deadlines and alone takes the session down. User code runs on two
-// more goroutines, so that a slow handler delays neither a response nor an
-// enquire_link.
+// watches the deadlines and alone takes the session down. What its responses make
+// room for the reader writes itself, as far as that needs no waiting. User code
+// runs on goroutines of its own, so that a slow handler delays neither a response
+// nor an enquire_link.
 package smpp
 
 import (
@@ -57,7 +58,8 @@ type Session struct {
 	heard atomic.Int64 // when the last octet came, in ns since began
 	held  atomic.Int64 // inbound messages queued or being handled
 
-	errTimeout error // what an expired submit returns
+	direct     *direct // for the reader alone; nil when it has to leave all writing to the writer
+	errTimeout error   // what an expired submit returns
 
 	mu       sync.Mutex
 	state    state
@@ -65,6 +67,10 @@ type Session struct {
 	requests *inflight
 	graves   *graveyard
 	out      outbox
+	reading  bool // the reader is settling, and looks at out before it is done
+	backlog  backlog
+	finished []*waiter     // of SubmitFunc, with their outcomes
+	told     chan struct{} // tells the goroutine that tells of finished; nil before the first
 	late     []LateResponse
 	room     chan struct{} // closed and replaced when a full table gets room
 	crowded  int           // submits that wait for room
@@ -106,6 +112,7 @@ func newSession(conn net.Conn, cfg Config, p peer, f *framer, requests *inflight
 		done:     make(chan struct{}),
 		joined:   make(chan struct{}),
 		requests: requests,
+		direct:   newDirect(conn),
 		graves:   newGraveyard(cfg.Tombstones, maxTombstones),
 		room:     make(chan struct{}),
 		probe:    prober{interval: cfg.EnquireLinkInterval, timeout: cfg.EnquireLinkTimeout},
@@ -150,12 +157,14 @@ func (s *Session) advance(to state) {
 		return
 	}
 	s.state = to
+	s.dropBacklog()
 	s.makeRoom()
 }
 
-// makeRoom lets submits that found the table full look again. The caller holds
-// the mutex.
+// makeRoom fills the table from the backlog, and lets submits that found no room
+// look again. The caller holds the mutex.
 func (s *Session) makeRoom() {
+	s.refill()
 	if s.crowded > 0 {
 		close(s.room)
 		s.room = make(chan struct{})
@@ -190,9 +199,10 @@ func (s *Session) Err() error {
 // answer by then return ErrNoResponse or ErrNotSent.
 //
 // Close returns nil after an orderly end and otherwise what Err returns; an
-// error of its own says that Handler.Deliver or Handler.Late ignores the end of
-// the session. It may be called again, and after the session ended by itself,
-// to wait for its goroutines. Handlers must not call it.
+// error of its own says that Handler.Deliver, Handler.Late or the callback of a
+// SubmitFunc ignores the end of the session. It may be called again, and after the session ended by itself,
+// to wait for its goroutines. Handlers and callbacks must not
+// call it.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.state == open {

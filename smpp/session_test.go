@@ -38,7 +38,8 @@ func TestCongestionOutOfRangeIsAbsent(t *testing.T) {
 	for value, want := range map[string]int{"\x63": 99, "\x00": 0, "\x64": -1, "\xff": -1} {
 		frame := encode(t, 0, 1, &pdu.SubmitSMResp{TLVs: pdu.TLVs{{Tag: pdu.TagCongestionState, Value: []byte(value)}}})
 		h, _ := pdu.ParseHeader(frame)
-		if r := parseResponse(h, frame); r.Congestion != want {
+		var r Response
+		if r.parse(h, frame); r.Congestion != want {
 			t.Errorf("congestion_state %x was read as %d, want %d", value, r.Congestion, want)
 		}
 	}

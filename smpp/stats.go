@@ -9,6 +9,7 @@ import (
 // Stats is a session at one moment. The counts are totals since the bind.
 type Stats struct {
 	InFlight   int    // submits that wait for their answer
+	Backlog    int    // submits of SubmitFunc that wait for their turn
 	Submitted  uint64 // submits that were given a sequence number
 	Answered   uint64 // submits that were answered in time
 	Expired    uint64 // submits whose ResponseTimeout passed
@@ -31,7 +32,7 @@ func (s *Session) Stats() Stats {
 	defer s.mu.Unlock()
 	c := &s.counts
 	return Stats{
-		InFlight: s.requests.n, Submitted: c.submitted, Answered: c.answered, Expired: c.expired,
+		InFlight: s.requests.n, Backlog: s.backlog.len(), Submitted: c.submitted, Answered: c.answered, Expired: c.expired,
 		Late: c.late, Unmatched: c.unmatched, Tombstones: s.graves.len(),
 		Inbound: c.inbound, Refused: c.refused, LastStatus: c.lastStatus,
 		LastHeard: s.began.Add(time.Duration(s.heard.Load())), Began: s.began,

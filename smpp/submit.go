@@ -30,6 +30,9 @@ type waiter struct {
 	response Response
 	err      error
 	buf      []byte
+
+	done func(ref any, r Response, err error) // nil for Submit
+	ref  any                                  // for done
 }
 
 // Submit sends sm and waits for its answer. A non-zero command_status is data:
@@ -88,17 +91,32 @@ func (s *Session) enqueue(ctx context.Context, w *waiter, ref any) (uint32, erro
 		}
 		at = s.now()
 	}
+	if err := s.refusal(); err != nil {
+		return 0, err
+	}
+	return s.launch(at, w, ref), nil
+}
+
+// refusal says why the session takes no submit, nil when it does. The caller
+// holds the mutex.
+func (s *Session) refusal() error {
 	if s.state != open {
-		return 0, notSent(s.closedBecause())
+		return notSent(s.closedBecause())
 	}
 	if s.cfg.Mode == Receiver {
-		return 0, notSent(errors.New("the session is bound as receiver"))
+		return notSent(errors.New("the session is bound as receiver"))
 	}
+	return nil
+}
+
+// launch gives a submit its number, registers it and queues its PDU. The caller
+// holds the mutex.
+func (s *Session) launch(at time.Duration, w *waiter, ref any) uint32 {
 	sequence := s.requests.add(at, w, ref)
 	s.counts.submitted++
 	binary.BigEndian.PutUint32(w.buf[pdu.HeaderLen-4:], sequence)
 	s.queue(w.buf)
-	return sequence, nil
+	return sequence
 }
 
 // awaitRoom waits, without the mutex, until a request has left the table or the
@@ -154,13 +172,6 @@ func (s *Session) giveUp(sequence uint32) (unsent bool) {
 	}
 	s.graves.bury(s.now(), r)
 	return false
-}
-
-// settle gives a waiter whose request was just taken its outcome, which deliver
-// hands over once the mutex is released.
-func (w *waiter) settle(response Response, err error) *waiter {
-	w.response, w.err = response, err
-	return w
 }
 
 // deliver wakes settled waiters. The caller does not hold the mutex.

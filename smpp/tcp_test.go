@@ -79,7 +79,7 @@ func dialAndBind(t *testing.T, cfg Config) *Session {
 }
 
 func TestTCPSessionSubmitsAndCloses(t *testing.T) {
-	addr := listen(t, func(c *net.TCPConn) { serveFast(c) })
+	addr := listen(t, func(c *net.TCPConn) { serveFast(c, 0) })
 	cfg := testConfig()
 	cfg.Address = addr
 	s := dialAndBind(t, cfg)

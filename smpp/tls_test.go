@@ -87,7 +87,7 @@ func TestTLS(t *testing.T) {
 			sni.Store(h.ServerName)
 			return nil, nil
 		}
-		return listen(t, func(c *net.TCPConn) { serveFast(tls.Server(c, cfg)) }), sni
+		return listen(t, func(c *net.TCPConn) { serveFast(tls.Server(c, cfg), 0) }), sni
 	}
 
 	t.Run("SNI, CA and client certificate", func(t *testing.T) {

@@ -30,12 +30,18 @@ type outbox struct {
 	queued  []byte
 	spare   []byte
 	replies int    // octets of queued that answer the peer
-	writing bool   // the writer has a batch in its hands
+	writing bool   // somebody has a batch in hand
+	begun   []byte // a batch that the reader could not write whole: the writer goes on
+	from    int    // octets of begun that are written
 	unbegun []byte // what a failed write left, no octet of it written
 }
 
-// take hands the queued PDUs to the writer.
+// take hands the queued PDUs to whoever writes them; there is nothing while
+// another has a batch in hand.
 func (o *outbox) take() []byte {
+	if o.writing {
+		return nil
+	}
 	batch := o.queued
 	o.queued, o.spare = o.spare[:0], nil
 	o.replies = 0
@@ -43,11 +49,30 @@ func (o *outbox) take() []byte {
 	return batch
 }
 
+// resume hands the writer what there is to write: a batch that was begun, from
+// the first octet that is not written, or else the queued PDUs.
+func (o *outbox) resume() (batch []byte, from int) {
+	if o.begun == nil {
+		return o.take(), 0
+	}
+	batch, from = o.begun, o.from
+	o.begun = nil
+	return batch, from
+}
+
+// abandon gives up a batch that was begun and that nobody will go on with.
+func (o *outbox) abandon() {
+	if o.begun != nil {
+		batch, from := o.resume()
+		o.written(batch, from)
+	}
+}
+
 // written takes the buffer of a batch back, of which n octets were written.
 func (o *outbox) written(batch []byte, n int) {
 	o.writing = false
 	if n < len(batch) {
-		o.unbegun = batch[nextStart(batch, n):]
+		o.unbegun = append(o.unbegun, batch[nextStart(batch, n):]...)
 		return
 	}
 	if cap(batch) <= keptBuffer {
@@ -121,7 +146,7 @@ func sequenceOf(p []byte) uint32 { return binary.BigEndian.Uint32(p[pdu.HeaderLe
 // queue appends whole PDUs for the writer. The writer is told when the first
 // one is queued; it takes the ones behind it along. The caller holds the mutex.
 func (s *Session) queue(p []byte) {
-	if len(s.out.queued) == 0 {
+	if len(s.out.queued) == 0 && !s.reading {
 		signal(s.kick)
 	}
 	s.out.queued = append(s.out.queued, p...)
@@ -140,7 +165,55 @@ func (s *Session) queueReplies(p []byte) {
 	}
 }
 
-// write is the goroutine that alone writes to the connection.
+// ownBatch is what the reader writes itself: what it has just queued behind the
+// octets that were there, when it can write without waiting and nobody else is
+// writing. So a response turns into the next submit of the backlog without a
+// change of goroutines. Else it is left to the writer, which behind a failed write
+// will not come. The caller is the reader and holds the mutex.
+func (s *Session) ownBatch(there int) []byte {
+	switch {
+	case len(s.out.queued) <= there:
+		return nil
+	case s.direct == nil, s.out.writing, s.cause != nil:
+		signal(s.kick)
+		return nil
+	}
+	return s.out.take()
+}
+
+// writeDirect writes a batch as far as the kernel takes it now, for the reader
+// must not wait for a peer that does not read. The writer does the rest.
+func (s *Session) writeDirect(batch []byte) {
+	n, err := s.direct.try(batch)
+	if err == nil && n < len(batch) {
+		s.mu.Lock()
+		s.out.begun, s.out.from = batch, n
+		s.mu.Unlock()
+		signal(s.kick)
+		return
+	}
+	s.wrote(batch, n, err)
+}
+
+// wrote notes the end of a write.
+func (s *Session) wrote(batch []byte, n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.written(batch, n)
+	if len(s.out.queued) > 0 {
+		signal(s.kick) // it came while this was written
+	}
+	if s.state != open {
+		signal(s.wake) // the keeper waits until all is written
+	}
+	if err != nil {
+		s.lastLook = true
+		s.fail(err)
+	}
+}
+
+// write is the goroutine that writes to the connection, but for what the reader
+// writes on the way.
 func (s *Session) write() {
 	for {
 		select {
@@ -151,31 +224,23 @@ func (s *Session) write() {
 		// Whoever is about to submit may do so first and ride along.
 		runtime.Gosched()
 		s.mu.Lock()
-		batch := s.out.take()
+		batch, from := s.out.resume()
 		s.mu.Unlock()
 		if len(batch) == 0 {
-			continue // all of it was withdrawn
+			continue // all of it was withdrawn, or the reader writes it
 		}
-		n, err := s.writeBatch(batch)
-		s.mu.Lock()
-		s.out.written(batch, n)
-		if s.state != open {
-			signal(s.wake) // the keeper waits for an idle writer
-		}
-		if err != nil {
-			s.lastLook = true
-			s.fail(err)
-		}
-		s.mu.Unlock()
+		n, err := s.writeBatch(batch, from)
+		s.wrote(batch, n, err)
 		if err != nil {
 			return
 		}
 	}
 }
 
-// writeBatch writes a batch and returns how many octets the network took.
-func (s *Session) writeBatch(batch []byte) (int, error) {
-	for at := 0; at < len(batch); {
+// writeBatch writes a batch from an offset on, and returns how many of its octets
+// the network has taken.
+func (s *Session) writeBatch(batch []byte, at int) (int, error) {
+	for at < len(batch) {
 		if err := s.conn.SetWriteDeadline(time.Now().Add(s.cfg.WriteTimeout)); err != nil {
 			return at, fmt.Errorf("smpp: set write deadline: %w", err)
 		}

@@ -120,7 +120,7 @@ func (w *writer) cstring(field string, v []byte, limit int) {
 		w.fail(field, len(v), limit, "")
 		return
 	}
-	if bytes.IndexByte(v, 0) >= 0 {
+	if len(v) > 0 && bytes.IndexByte(v, 0) >= 0 {
 		w.fail(field, len(v), limit, "contains a NUL octet")
 		return
 	}
