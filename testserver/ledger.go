@@ -2,6 +2,8 @@ package testserver
 
 import (
 	"encoding/hex"
+	"encoding/json"
+	"io"
 	"time"
 
 	"sluice/smpp/pdu"
@@ -35,6 +37,37 @@ type Record struct {
 	Duplicate bool `json:"duplicate"`
 	// PDU is the whole submit_sm in hex, when the ledger keeps PDUs.
 	PDU string `json:"pdu,omitempty"`
+}
+
+// Entry is a Record as RecordTo writes it: before its answer, with what the answer will suffer from.
+type Entry struct {
+	Record
+	// Swallowed says that no answer will be sent.
+	Swallowed bool `json:"swallowed,omitempty"`
+	// LateMillis is by how many milliseconds a fault delays the answer.
+	LateMillis int64 `json:"late_ms,omitempty"`
+}
+
+// RecordTo writes every submit from now on to w too, as one Entry in JSON on a line, before its answer leaves: what is
+// in a file then outlives a server that is killed. A write that fails is reported by RecordError, and ends it.
+func (s *Server) RecordTo(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ledger.sink, s.ledger.sinkFault = json.NewEncoder(w), nil
+}
+
+// RecordError is why a line could not be written, and nil while all could.
+func (s *Server) RecordError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.sinkFault
+}
+
+// write writes the line of a submit.
+func (l *ledger) write(e *Entry) {
+	if l.sinkFault == nil {
+		l.sinkFault = l.sink.Encode(e)
+	}
 }
 
 // entry is a Record in few octets.
@@ -71,6 +104,8 @@ type ledger struct {
 	oldest        int
 	unique        uint64
 	duplicated    uint64
+	sink          *json.Encoder // where each submit is written too, nil for nowhere
+	sinkFault     error
 }
 
 func newLedger(c LedgerConfig) ledger {

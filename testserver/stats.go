@@ -151,7 +151,9 @@ func (s *Server) Reset() {
 
 // restart is Reset under the lock.
 func (s *Server) restart() {
+	sink, fault := s.ledger.sink, s.ledger.sinkFault
 	s.ledger = newLedger(s.sc.Ledger)
+	s.ledger.sink, s.ledger.sinkFault = sink, fault
 	s.epoch++
 	s.totals = newTotals(s.now())
 	s.counters.reset()

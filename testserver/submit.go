@@ -193,7 +193,7 @@ func (c *session) note(d *decision) uint64 {
 	} else {
 		s.totals.statuses[status]++
 	}
-	if l.records < 0 && l.keys < 0 {
+	if l.records < 0 && l.keys < 0 && l.sink == nil {
 		return l.add(entry{})
 	}
 	e := entry{
@@ -204,13 +204,18 @@ func (c *session) note(d *decision) uint64 {
 	if status == pdu.StatusOK {
 		e.duplicate = l.accept(e.key)
 	}
-	if l.records > 0 {
+	if l.records > 0 || l.sink != nil {
 		e.destination = string(c.submitSM.Dest.Addr)
 		if s.sc.Ledger.PDUs {
 			e.pdu = append(e.pdu, c.frame...)
 		}
 	}
-	return l.add(e)
+	number := l.add(e)
+	if l.sink != nil {
+		line := Entry{Record: s.record(number, &e), Swallowed: d.swallow || d.before, LateMillis: d.late.Milliseconds()}
+		l.write(&line)
+	}
+	return number
 }
 
 // queue sends the answer, and the receipt behind or ahead of it.

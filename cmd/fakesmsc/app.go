@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -53,6 +54,7 @@ func newApp(out io.Writer) *cli.App {
 			&cli.StringFlag{Name: "latency", Usage: "time before each response, such as 20ms or 5ms-20ms"},
 			&cli.StringFlag{Name: "system-id", Usage: "the only account that may bind (default: anyone may)"},
 			&cli.StringFlag{Name: "password", Usage: "its password"},
+			&cli.StringFlag{Name: "ledger", Usage: "`FILE` to append each submit to as a line of JSON, before its answer; it outlives kill -9"},
 		},
 		Action: func(c *cli.Context) error {
 			sc, err := scenario(c)
@@ -112,6 +114,19 @@ func scenario(c *cli.Context) (sc testserver.Scenario, err error) {
 func run(c *cli.Context, sc testserver.Scenario) (err error) {
 	ctx, out := c.Context, c.App.Writer
 	server := testserver.New(sc)
+	if file := c.String("ledger"); file != "" {
+		ledger, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("--ledger: %w", err)
+		}
+		defer func() {
+			if fault := server.RecordError(); fault != nil {
+				err = errors.Join(err, fmt.Errorf("--ledger %s: not all submits are in it: %w", file, fault))
+			}
+			err = errors.Join(err, ledger.Close())
+		}()
+		server.RecordTo(ledger)
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.String("listen"))
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w", c.String("listen"), err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -92,6 +93,55 @@ func TestProgramServesAndEndsOnSIGTERM(t *testing.T) {
 	_ = peer.Close()
 }
 
+// What the ledger's file holds when a submit is answered outlives kill -9, and the next process appends to it.
+func TestLedgerFileOutlivesKill9(t *testing.T) {
+	binary, file := program(t), filepath.Join(t.TempDir(), "ledger.jsonl")
+	for _, to := range []string{"41790000001", "41790000002"} {
+		command := exec.CommandContext(t.Context(), binary, "--listen", "127.0.0.1:0", "--http", "off", "--ledger", file)
+		stdout, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := strings.TrimSpace(strings.TrimPrefix(line, "fakesmsc: smpp on "))
+		peer := &smpp.Transceiver{Addr: address, User: "any", Passwd: "any", RespTimeout: 10 * time.Second}
+		if status := <-peer.Bind(); status.Status() != smpp.Connected {
+			t.Fatalf("bind: %v", status.Error())
+		}
+		if _, err := peer.Submit(&smpp.ShortMessage{Src: "sender", Dst: to, Text: pdutext.Raw("hello")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = command.Wait() // it was killed
+		_ = peer.Close()
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("the ledger has %d lines, want 2: %s", len(lines), text)
+	}
+	for i, line := range lines {
+		var e testserver.Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if want := "4179000000" + string(rune('1'+i)); e.Destination != want || e.MessageID != "1" || e.Key == "" || e.Swallowed {
+			t.Errorf("line %d is %+v, want destination %s, accepted, not swallowed", i+1, e, want)
+		}
+	}
+}
+
 func get(t *testing.T, url string, into any) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -133,6 +183,7 @@ func TestFlagsThatAreWrong(t *testing.T) {
 		"password of nobody":      {[]string{"--password", "x"}, []string{"--password", "--system-id"}},
 		"address":                 {[]string{"--listen", "nowhere"}, []string{"--listen", "nowhere"}},
 		"control address":         {[]string{"--listen", "127.0.0.1:0", "--http", "nowhere"}, []string{"--http", "nowhere"}},
+		"ledger":                  {[]string{"--ledger", "none/ledger.jsonl"}, []string{"--ledger", "none/ledger.jsonl"}},
 		"argument without a flag": {[]string{"demo.yaml"}, []string{"demo.yaml", "--help"}},
 	}
 	for name, tt := range tests {
