@@ -197,7 +197,7 @@ func (c *Client) endOf(ctx context.Context, j *Journal, r Cancelling, published 
 		return r, err
 	}
 	if final != nil {
-		err = j.store(ctx, final, storeOptions{once: onceFinal(r.Seq), doubt: true, published: published})
+		final, err = j.storeFinal(ctx, final, published)
 	} else if r.ID != "" {
 		t, e := c.readTrail(ctx, r.Seq, r.ID, published)
 		final, err = t.final, e
@@ -234,8 +234,7 @@ func (c *Client) endCancelled(ctx context.Context, j *Journal, r Cancelling, m *
 	if winner == nil {
 		winner = &e
 	}
-	err = j.store(ctx, winner, storeOptions{once: onceFinal(m.Seq), doubt: true, published: m.Time})
-	if err != nil {
+	if winner, err = j.storeFinal(ctx, winner, m.Time); err != nil {
 		return r, err
 	}
 	r.Final, r.Result = winner, CancelTooLate

@@ -20,6 +20,9 @@ var (
 	errUnconfirmed = errors.New("the server's confirmation did not come")
 	// errNoStream: nothing listens on the subject.
 	errNoStream = errors.New("no stream takes the subject")
+	// errStoredBefore: nothing was stored, because a write with the same
+	// Nats-Msg-Id was.
+	errStoredBefore = errors.New("it was stored before")
 	// errTooLarge: the server will never take it.
 	errTooLarge = errors.New("larger than the server takes")
 )
@@ -225,14 +228,19 @@ func answerOf(m *nats.Msg) error {
 	if m.Header.Get("Status") == "503" {
 		return errNoStream
 	}
-	if !bytes.Contains(m.Data, []byte(`"error"`)) && len(m.Data) > 0 {
+	if !bytes.Contains(m.Data, []byte(`"error"`)) && !bytes.Contains(m.Data, []byte(`"duplicate"`)) && len(m.Data) > 0 {
 		return nil
 	}
 	var answer struct {
-		Error *serverError `json:"error"`
+		Error     *serverError `json:"error"`
+		Duplicate bool         `json:"duplicate"`
 	}
-	if err := json.Unmarshal(m.Data, &answer); err != nil || answer.Error == nil {
+	switch err := json.Unmarshal(m.Data, &answer); {
+	case err == nil && answer.Error != nil:
+		return answer.Error
+	case err == nil && answer.Duplicate:
+		return errStoredBefore
+	default:
 		return fmt.Errorf("%w: it cannot be read", errUnconfirmed)
 	}
-	return answer.Error
 }

@@ -14,6 +14,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// How a connection that carries nothing any more is noticed, by the client and by
+// the embedded server: a write that lies in one must not arrive after the journal
+// has forgotten which finals it has.
+const (
+	pingInterval    = 15 * time.Second
+	pingsUnanswered = 2
+)
+
 // dialMost bounds one attempt to reach a server.
 const dialMost = 5 * time.Second
 
@@ -128,6 +136,9 @@ func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option,
 		nats.Name(cfg.Name),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
+		// A server that is gone without a word is noticed within 45 s.
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(pingsUnanswered),
 		// What cannot be written now is not kept by the connection: the journal
 		// decides what is written again.
 		nats.ReconnectBufSize(-1),

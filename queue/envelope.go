@@ -66,6 +66,7 @@ func (e Event) After(winner Event) Event {
 	late := EventLateResponse
 	if e.Type == EventSubmitted && winner.Type == EventSubmitted {
 		late = EventDuplicateAccepted
+		e.PossibleDuplicate = true
 	}
 	e.Type, e.EventID = late, eventID(e.Seq, e.Delivery, late)
 	return e

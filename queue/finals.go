@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// onceFinal is the Nats-Msg-Id of a message's final where two may store it.
+// onceFinal is the Nats-Msg-Id of a message's final.
 func onceFinal(seq uint64) string { return seqKey(seq) + ".final" }
 
 // claimFinal creates the key that decides which final a message has, with the
@@ -54,6 +54,16 @@ func (j *Journal) finalOf(ctx context.Context, seq uint64) (final *Event, err er
 		return err
 	})
 	return final, err
+}
+
+// storeFinal stores a final that may have been stored, and returns the one that
+// the journal has.
+func (j *Journal) storeFinal(ctx context.Context, e *Event, published time.Time) (*Event, error) {
+	err := j.store(ctx, e, storeOptions{doubt: true, published: published})
+	if other, ok := errors.AsType[*otherFinalError](err); ok {
+		return other.final, nil
+	}
+	return e, err
 }
 
 func (j *Journal) readFinal(ctx context.Context, seq uint64) (*Event, error) {

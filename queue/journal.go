@@ -178,9 +178,13 @@ func (j *Journal) write(ctx context.Context, w write) error {
 	}
 	j.poke()
 	err = j.confirm.wait(ctx, slot)
+	verdict := err
+	if errors.Is(err, errStoredBefore) {
+		verdict = nil // the stream works
+	}
 	// The write counts as waiting until the conclusion is drawn: a failing journal
 	// is not taken for a healthy one in between.
-	j.note(w.stream, began, err, ctx.Err() != nil)
+	j.note(w.stream, began, verdict, ctx.Err() != nil)
 	j.confirm.release(slot, err)
 	return err
 }
@@ -278,8 +282,8 @@ func (j *Journal) detach(p puller) {
 
 // storeOptions say what is special about an event.
 type storeOptions struct {
-	// once is the Nats-Msg-Id of a final on a doubtful path, where another
-	// instance may store the same.
+	// once is the Nats-Msg-Id of an event that is no final and that another may
+	// store as well. A final always has its own.
 	once string
 	// doubt: an earlier append of the event may have been stored.
 	doubt bool
@@ -289,20 +293,43 @@ type storeOptions struct {
 	ours func() bool
 }
 
+// otherFinalError reports that a final was not stored, because the journal has
+// another one of the message.
+type otherFinalError struct{ final *Event }
+
+func (e *otherFinalError) Error() string {
+	return fmt.Sprintf("message %d has the final %s already", e.final.Seq, e.final.EventID)
+}
+
+// otherThan is nil when what was found is the event itself.
+func (e *Event) otherThan(found *Event) error {
+	if found.EventID == e.EventID {
+		return nil
+	}
+	return &otherFinalError{found}
+}
+
 // errNotOurs reports that an event was not stored because meanwhile another may
 // hold the message.
 var errNotOurs = errors.New("another may hold the message by now")
 
 // store appends an event until the server has it or ctx ends. Before it appends
-// again what may have been stored, it looks.
+// again what may have been stored, it looks. That alone would not keep a final
+// from being stored twice: a write that was given up may still lie in a
+// connection that stalls, and arrive after the next one, or after the final that
+// another instance has made of the message meanwhile. So the server tells finals
+// apart by message, for the stream's duplicate window.
 func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("event %s: %w", e.Type, err)
 	}
 	w := write{stream: j.names.events, subject: e.Subject(j.names.prefix), data: data}
+	if e.Type.Final() && e.Seq != 0 {
+		o.once = onceFinal(e.Seq)
+	}
 	if o.once != "" {
-		w.header = nats.Header{"Nats-Msg-Id": {o.once}}
+		w.header = nats.Header{headerOnce: {o.once}}
 	}
 	for wait := persistFirst; ; wait = min(2*wait, persistMost) {
 		err := j.attempt(ctx, w.stream, func(ctx context.Context) error {
@@ -311,8 +338,9 @@ func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
 			}
 			return j.storeOnce(ctx, e, w, o)
 		})
+		var other *otherFinalError
 		switch {
-		case err == nil, errors.Is(err, errNotOurs):
+		case err == nil, errors.Is(err, errNotOurs), errors.As(err, &other):
 			return err
 		case errors.Is(err, errTooLarge), errors.Is(err, ErrClosed), ctx.Err() != nil:
 			return fmt.Errorf("%w: event %s: %w", ErrNotStored, e.Type, err)
@@ -324,13 +352,23 @@ func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
 
 func (j *Journal) storeOnce(ctx context.Context, e *Event, w write, o storeOptions) error {
 	if o.doubt {
-		stored, err := j.client.eventStored(ctx, e, o.published)
-		if err != nil || stored {
+		found, err := j.client.storedEvent(ctx, e, o.published)
+		if err != nil {
 			return err
+		}
+		if found != nil {
+			return e.otherThan(found)
 		}
 	}
 	began := time.Now()
 	err := j.write(ctx, w)
+	if errors.Is(err, errStoredBefore) {
+		found, err := j.client.storedEvent(ctx, e, o.published)
+		if err != nil || found == nil { // nil: it has left the journal since
+			return err
+		}
+		return e.otherThan(found)
+	}
 	if err == nil {
 		j.metrics.stored(time.Since(began))
 	}

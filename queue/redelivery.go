@@ -147,9 +147,7 @@ func (d *delivery) endWith(ctx context.Context, final *Event, err error) error {
 		return err
 	}
 	d.intake.metrics.redelivered(explainedByFinal)
-	j := d.intake.journal
-	err = j.store(ctx, final, storeOptions{once: onceFinal(d.seq), doubt: true, published: d.published})
-	if err != nil {
+	if final, err = d.intake.journal.storeFinal(ctx, final, d.published); err != nil {
 		return err
 	}
 	return d.confirmFinal(ctx, final)

@@ -273,6 +273,71 @@ func TestAFinalThatOutlivesTheAckWait(t *testing.T) {
 	b.wantTypes(seq, EventSubmitted, EventDuplicateAccepted)
 }
 
+// TestAFinalThatWasLongUnderWay has the final of a holder that is long gone
+// arrive from a connection that stalled: when somebody else has made the message's
+// final, and between that one's claim and its event.
+func TestAFinalThatWasLongUnderWay(t *testing.T) {
+	t.Parallel()
+	for name, claimed := range map[string]bool{"after the other": false, "before the other, and after its claim": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, benchConfig{ackWait: shortWait})
+			seq := b.publish(testLane, "m")[0]
+			first, second := b.holder(), b.holder()
+			slow := first.hold()
+			first.freeze()
+			stray := slow.complete(submitted("first"), time.Now())
+			arrive := func(want string) {
+				err := second.journal.store(t.Context(), stray, storeOptions{})
+				var other *otherFinalError
+				if got := errors.As(err, &other); got != (want != "") || got && other.final.MessageIDs[0] != want {
+					t.Errorf("the stray write: %v, want it to find %q", err, want)
+				}
+			}
+			d := second.hold()
+			if claimed {
+				if _, _, err := second.journal.claimFinal(t.Context(), d.complete(submitted("second"), time.Now())); err != nil {
+					t.Fatal(err)
+				}
+				arrive("")
+			}
+			b.settle(d, submitted("second"))
+			if !claimed {
+				arrive("second")
+				b.wantTypes(seq, EventSubmitted)
+				return
+			}
+			b.wantTypes(seq, EventSubmitted, EventDuplicateAccepted)
+			if e := b.journaled(seq)[1]; !e.PossibleDuplicate || e.MessageIDs[0] != "second" {
+				t.Errorf("the second event is %+v, want it marked, with the id of the second", e)
+			}
+			b.queueEmpty()
+		})
+	}
+}
+
+// TestASettleThatIsRepeated has a step after the final fail: the next try stores
+// no second one.
+func TestASettleThatIsRepeated(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	seq := b.publish(testLane, "m")[0]
+	d := b.holder().hold()
+	given, cancel := context.WithCancel(t.Context())
+	o := submitted("1")
+	e := d.complete(o, time.Now())
+	if _, err := d.appendFinal(given, e, storeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := d.Settle(given, o); err == nil {
+		t.Error("a settle whose context has ended succeeded")
+	}
+	b.settle(d, o)
+	b.queueEmpty()
+	b.wantTypes(seq, EventSubmitted)
+}
+
 func TestAStaleThrottleDoesNotDisturbTheHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, benchConfig{ackWait: shortWait})
@@ -391,7 +456,7 @@ func TestLateResponseStopsTheRetry(t *testing.T) {
 				t.Fatal(err)
 			}
 			if also {
-				if err := d.append(t.Context(), e, storeOptions{once: onceFinal(seq)}); err != nil {
+				if err := d.append(t.Context(), e, storeOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}

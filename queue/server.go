@@ -122,6 +122,7 @@ func (e *Embedded) start() error {
 		Username: e.cfg.User, Password: e.cfg.Password,
 		JetStream: true, StoreDir: e.cfg.Dir, JetStreamMaxStore: e.cfg.MaxStore,
 		SyncInterval: interval, SyncAlways: e.cfg.SyncAlways,
+		PingInterval: pingInterval, MaxPingsOut: pingsUnanswered,
 		NoLog: true, NoSigs: true, DisableJetStreamBanner: true,
 	})
 	if err != nil {

@@ -90,7 +90,8 @@ func (d *delivery) append(ctx context.Context, e *Event, o storeOptions) error {
 	d.doubt = true
 	d.mu.Unlock()
 	err := d.intake.journal.store(ctx, e, o)
-	if err == nil {
+	var other *otherFinalError
+	if err == nil || errors.As(err, &other) {
 		d.mu.Lock()
 		d.doubt = false
 		d.mu.Unlock()
@@ -103,8 +104,7 @@ func (d *delivery) append(ctx context.Context, e *Event, o storeOptions) error {
 func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []ReceiptKey, doubtful bool) (won bool, err error) {
 	if !doubtful {
 		d.noteFinal(e)
-		err = d.append(ctx, e, storeOptions{ours: func() bool { return !d.contested(e, time.Now()) }})
-		won = true
+		won, err = d.appendFinal(ctx, e, storeOptions{ours: func() bool { return !d.contested(e, time.Now()) }})
 		doubtful = errors.Is(err, errNotOurs) // NATS was away for longer than the AckWait
 	}
 	if doubtful {
@@ -116,32 +116,48 @@ func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []Receipt
 	if err := d.index(ctx, receipts); err != nil {
 		return false, err
 	}
-	d.acknowledge(doubtful)
+	d.acknowledge(doubtful || !won)
 	return won, nil
 }
 
 // contend stores a final where another holder may store one as well: a key that
 // can be created once decides who is first.
 func (d *delivery) contend(ctx context.Context, e *Event) (won bool, err error) {
-	j, once := d.intake.journal, onceFinal(d.seq)
+	j := d.intake.journal
 	winner, _, err := j.claimFinal(ctx, e)
 	if err != nil {
 		return false, err
 	}
 	if winner == nil {
 		d.noteFinal(e)
-		return true, d.append(ctx, e, storeOptions{once: once})
+		return d.appendFinal(ctx, e, storeOptions{})
 	}
-	d.noteFinal(winner)
 	// Whoever made it may have died before it was stored.
-	if err := j.store(ctx, winner, storeOptions{once: once, doubt: true, published: d.published}); err != nil {
-		return false, err
+	winner, err = j.storeFinal(ctx, winner, d.published)
+	if err != nil || winner.EventID == e.EventID {
+		return err == nil, err
 	}
+	return false, d.lose(ctx, e, winner)
+}
+
+// appendFinal stores a final. Where the journal has another one already, which
+// came without a claim or by a write that was long under way, that one stays.
+func (d *delivery) appendFinal(ctx context.Context, e *Event, o storeOptions) (won bool, err error) {
+	err = d.append(ctx, e, o)
+	if other, ok := errors.AsType[*otherFinalError](err); ok {
+		return false, d.lose(ctx, e, other.final)
+	}
+	return err == nil, err
+}
+
+// lose tells what became of a delivery that is not the message's final.
+func (d *delivery) lose(ctx context.Context, e, winner *Event) error {
+	d.noteFinal(winner)
 	if e.Type == EventExpired || e.Type == EventCancelled {
-		return false, nil // nothing was sent: there is nothing to tell
+		return nil // nothing was sent: there is nothing to tell
 	}
 	late := e.After(*winner)
-	return false, d.append(ctx, &late, storeOptions{})
+	return d.append(ctx, &late, storeOptions{})
 }
 
 // noteFinal remembers the final of the message, for a response that comes late.
@@ -303,7 +319,11 @@ func (d *delivery) copyToDeferred(ctx context.Context, reason string, e *Event) 
 	if deadline := d.message.Deadline(d.published, d.lane.ExpiresIn); !deadline.IsZero() {
 		header.Set(HeaderExpiresAt, deadline.UTC().Format(time.RFC3339Nano))
 	}
-	return d.intake.journal.write(ctx, write{
+	err = d.intake.journal.write(ctx, write{
 		stream: n.deferred, subject: n.deferredSubject(d.lane.Route, reason), header: header, data: d.data,
 	})
+	if errors.Is(err, errStoredBefore) {
+		return nil
+	}
+	return err
 }

@@ -212,13 +212,15 @@ func (s *Sweeper) end(ctx context.Context, l *lane, seq uint64, delivered bool, 
 	if winner != nil {
 		return true, false, nil // whoever made it ends the message, or who gets it next
 	}
-	if err := i.journal.store(ctx, e, storeOptions{once: onceFinal(seq), doubt: !fresh, published: m.Time}); err != nil {
+	err = i.journal.store(ctx, e, storeOptions{doubt: !fresh, published: m.Time})
+	var other *otherFinalError
+	if won = err == nil; err != nil && !errors.As(err, &other) {
 		return false, false, err
 	}
 	if delivered {
 		i.journal.put(i.journal.deleteRecord(seq))
 	}
-	return true, true, i.client.deleteMessage(ctx, i.names.mt, seq)
+	return true, won, i.client.deleteMessage(ctx, i.names.mt, seq)
 }
 
 // deleteMessage takes a message out of a stream; one that is gone is no error.

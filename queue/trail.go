@@ -35,15 +35,17 @@ func (c *Client) readTrail(ctx context.Context, seq uint64, id string, published
 	return t, err
 }
 
-// eventStored reports whether the journal has the event, and for a final any
-// final of the message.
-func (c *Client) eventStored(ctx context.Context, e *Event, published time.Time) (stored bool, err error) {
+// storedEvent returns the event as the journal has it, and for a final any final
+// of the message; nil when there is none.
+func (c *Client) storedEvent(ctx context.Context, e *Event, published time.Time) (stored *Event, err error) {
 	if published.IsZero() {
 		published = e.At
 	}
 	err = c.walkBucket(ctx, e.ID, published, func(found *Event) bool {
-		stored = found.EventID == e.EventID || e.Type.Final() && found.Type.Final() && found.Seq == e.Seq
-		return !stored
+		if found.EventID == e.EventID || e.Type.Final() && found.Type.Final() && found.Seq == e.Seq {
+			stored = found
+		}
+		return stored == nil
 	})
 	return stored, err
 }
