@@ -29,6 +29,7 @@ func (i *Intake) maintain(running context.Context) {
 		{run: i.keepAlive, every: i.ackWait / 12},
 		{run: i.releaseOld, every: i.spareHold / 10},
 		{run: i.checkPulls, every: i.timing.watchdog / 6},
+		{run: i.takeOutLeftovers, every: i.ackWait / 2},
 	}
 	for {
 		select {
