@@ -7,11 +7,13 @@ GO        ?= go
 # FUZZTIME is how long each fuzz target runs; BENCHTIME how long each benchmark.
 FUZZTIME  ?= 10s
 BENCHTIME ?= 1s
+# SEED begins the random choices of chaos.
+SEED      ?= 1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
-.PHONY: help demo build test race fuzz bench bench-codec bench-session window-grid compare lint check interop cover schema peers clean
+.PHONY: chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid compare lint check interop cover schema peers clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +50,16 @@ window-grid: ## Score the window on the whole grid of SMSCs (4 minutes at most);
 compare: ## Compare the gateway with simple senders over TCP (50 minutes), as Markdown.
 	$(GO) run ./cmd/sluice compare --output markdown \
 		--scenario bucket-10 --scenario bucket-100 --scenario queue-20 --scenario outstanding-5
+
+chaos: build bin/chaos ## Break everything at random for 30 minutes while 100,000 messages flow; SEED=1.
+	bin/chaos --bin bin --seed $(SEED)
+
+chaos-short: build bin/chaos ## The same in 3 minutes with 5,000 messages; SEED=1.
+	bin/chaos --bin bin --seed $(SEED) --short --messages 5000 --length 2m --patience 90s
+
+.PHONY: bin/chaos
+bin/chaos:
+	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/chaos
 
 lint: bin/golangci-lint ## Check formatting, import rules and the rest of .golangci.yml.
 	bin/golangci-lint run ./...
