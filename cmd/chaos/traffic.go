@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ func compose(seed uint64, count int) []*message {
 			m.destination = fmt.Sprintf("%s%07d", prefixBroken, i)
 		case kind < 63:
 			q.ExpiresIn = time.Duration(1000+rnd.IntN(6000)) * time.Millisecond
+		case kind < 163:
+			m.parts = 2 + rnd.IntN(3)
+			q.Text += strings.Repeat(".", m.parts*partLength-len(q.Text))
 		}
 		q.To = "+" + m.destination
 		m.payload, _ = json.Marshal(&q) // its parts can all be marshalled
@@ -76,6 +80,9 @@ type publisher struct {
 	mu      sync.Mutex
 	refused int // publishes that failed, and were repeated
 }
+
+// partLength is how many characters of GSM 7-bit go into one part of a long message.
+const partLength = 153
 
 const (
 	publishers    = 16
