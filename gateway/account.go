@@ -25,6 +25,9 @@ const (
 	Unbound      State = "unbound"       // no session; the back-off runs
 	Bound        State = "bound"         // the session takes submits
 	ConfigFault  State = "config"        // refused for its credentials, rights or credit: probed slowly, the queue is kept
+	Throttled    State = "throttled"     // the SMSC has asked for a wait of more than 5 minutes
+	Paused       State = "paused"        // by the operator: nothing is submitted, the binds are kept
+	Draining     State = "draining"      // by the operator: what is in flight is finished, then it is unbound
 	ShuttingDown State = "shutting_down" // no new submits, in flight is being finished
 )
 
@@ -38,6 +41,10 @@ type account struct {
 	table   *classify.Table
 	gate    *window.Gate
 	intake  intake
+	lanes   *queue.Intake // the same where it is JetStream's, for the sweeper
+	flow    *flow
+	follow  controlled
+	moved   func() // called when it can pull again, or no longer
 	routes  map[string]routePolicy
 	host    *hostBackoff
 	slots   retrySlots
@@ -71,6 +78,8 @@ type account struct {
 
 	mu         sync.Mutex
 	binds      map[window.BindID]*bind // live
+	unbound    time.Time               // since when there is none; zero: there is one
+	closed     time.Time               // since when nothing can be pulled; zero: something can
 	escalation classify.Escalation
 }
 
@@ -87,24 +96,89 @@ type bind struct {
 	session *smpp.Session
 	ctx     context.Context //nolint:containedctx // ends when the session takes no more submits
 	end     context.CancelCauseFunc
+
+	pull context.Context    //nolint:containedctx // ends when nothing more may be pulled or submitted; guarded by the account's lock
+	halt context.CancelFunc // ends it
 }
+
+// mayPull begins a time in which messages may be pulled for the bind, under the account's lock.
+func (b *bind) mayPull() { b.pull, b.halt = context.WithCancel(b.ctx) }
 
 // join adds a bind whose session lives.
 func (a *account) join(b *bind) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	b.id = a.gate.AddBind()
+	b.mayPull()
 	a.binds[b.id] = b
 	a.metrics.binds.WithLabelValues(a.name).Set(float64(len(a.binds)))
+	a.mu.Unlock()
+	a.refresh()
 }
 
 // leave takes a bind out: its window is gone, and permits for it with it.
 func (a *account) leave(b *bind) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	delete(a.binds, b.id)
 	a.gate.RemoveBind(b.id)
 	a.metrics.binds.WithLabelValues(a.name).Set(float64(len(a.binds)))
+	a.mu.Unlock()
+	b.halt()
+	a.refresh()
+}
+
+// refresh lets what waits for messages, or for its start, go on or give up, as the flow is open or closed.
+func (a *account) refresh() {
+	a.mu.Lock()
+	now := time.Now()
+	open, _ := a.flow.open(now)
+	for _, b := range a.binds {
+		switch {
+		case !open:
+			b.halt()
+		case b.pull.Err() != nil:
+			b.mayPull()
+		}
+	}
+	was := a.closed.IsZero()
+	a.closed = sinceWhen(a.closed, !open || len(a.binds) == 0, now)
+	a.unbound = sinceWhen(a.unbound, len(a.binds) == 0, now)
+	changed := was != a.closed.IsZero()
+	a.mu.Unlock()
+	if changed {
+		a.moved()
+	}
+}
+
+// sinceWhen is since when a condition has held, zero while it does not.
+func sinceWhen(since time.Time, holds bool, now time.Time) time.Time {
+	switch {
+	case !holds:
+		return time.Time{}
+	case since.IsZero():
+		return now
+	}
+	return since
+}
+
+// pulling is the context of everything under way on the bind that was not submitted.
+func (a *account) pulling(b *bind) context.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return b.pull
+}
+
+// presence is what the other instances learn of the account: its live binds, what it could use, and for how long nothing
+// has been pulled.
+func (a *account) presence(now time.Time) (binds, demand int, closed bool, closedFor time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if demand = a.cfg.Binds; !a.unbound.IsZero() && now.Sub(a.unbound) > shareTerm {
+		demand = 0
+	}
+	if closed = !a.closed.IsZero(); closed {
+		closedFor = now.Sub(a.closed)
+	}
+	return len(a.binds), demand, closed, closedFor
 }
 
 // live returns the bind with that id while its session lives.
@@ -135,21 +209,23 @@ func (a *account) misconfigured(v classify.Verdict) {
 	}
 }
 
-// standing is where the account is as a whole: bound while any bind is, else where its first bind is.
+// standing is where the account is as a whole: bound while any bind is, else where its first bind is; and what stops it
+// beside that.
 func (a *account) standing() standing {
-	first := a.keepers[0].standing()
+	at := a.keepers[0].standing()
 	for _, k := range a.keepers {
 		if s := k.standing(); s.state == Bound {
-			return s
+			at = s
+			break
 		}
 	}
-	return first
+	return a.flow.over(time.Now(), at)
 }
 
 // pump takes permits and lets each carry one message, until ctx ends. Permit first, then the message: what is pulled
 // and unsent never exceeds the window.
 func (a *account) pump(ctx context.Context) {
-	for {
+	for a.awaitOpen(ctx) {
 		permit, err := a.gate.Acquire(ctx)
 		if err != nil {
 			return
@@ -163,10 +239,25 @@ func (a *account) pump(ctx context.Context) {
 	}
 }
 
+// awaitOpen waits until messages may be pulled; it returns false when ctx ended first.
+func (a *account) awaitOpen(ctx context.Context) bool {
+	for {
+		open, change := a.flow.open(time.Now())
+		if open {
+			return ctx.Err() == nil
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 // carry waits for one message under a permit and follows it to its settlement.
 func (a *account) carry(permit window.Permit, b *bind) {
 	defer permit.Release(window.Signal{Answer: window.Lost}) // for a panic; else released before
-	job, err := a.intake.Next(b.ctx)
+	job, err := a.intake.Next(a.pulling(b))
 	if err != nil {
 		permit.Release(window.Signal{})
 		return

@@ -218,12 +218,12 @@ func (d *delivery) enter() (leave func(), err error) {
 	return func() { a.settling.leave(); a.suspects.leave() }, nil
 }
 
-// context ends with the bind's session, and when the message may wait no longer.
+// context ends when nothing more may be submitted on the bind, and when the message may wait no longer.
 func (d *delivery) context() (context.Context, context.CancelFunc) {
 	if d.letter.deadline.IsZero() {
-		return context.WithCancel(d.bind.ctx)
+		return context.WithCancel(d.account.pulling(d.bind))
 	}
-	return context.WithDeadline(d.bind.ctx, d.letter.deadline)
+	return context.WithDeadline(d.account.pulling(d.bind), d.letter.deadline)
 }
 
 // mostUnsettled is how many messages may be between the decision to submit them and their settlement.
@@ -240,8 +240,18 @@ func (a *account) mostUnsettled() int {
 func (d *delivery) start(permit window.Permit) error {
 	ctx, cancel := d.context()
 	defer cancel()
-	return permit.Start(ctx)
+	if err := permit.Start(ctx); err != nil {
+		return err
+	}
+	if open, _ := d.account.flow.open(time.Now()); !open { // it was closed while the permit waited
+		permit.Release(window.Signal{Answer: window.Lost})
+		return errHeldBack
+	}
+	return nil
 }
+
+// errHeldBack says that the account was stopped just before a submit.
+var errHeldBack = errors.New("nothing may be submitted now")
 
 // submit writes the PDU of one part and waits for its answer, the response timeout or the end of the session.
 func (d *delivery) submit(p *segment) (smpp.Response, error) {
@@ -288,6 +298,7 @@ func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response)
 		perDestination := resp.Status == pdu.StatusMsgQFull && a.cfg.QueueFull == config.QueueFullDestination
 		if !a.destinations.ownAffair(now, d.msg.Dest().Digits, time.Unix(0, a.lastAccepted.Load())) && !perDestination {
 			s.Answer = window.Refused
+			a.heldBack(now, v)
 		}
 	case classify.Retry, classify.Terminal, classify.Config, classify.Unknown:
 	}
@@ -424,6 +435,7 @@ func (d *delivery) acceptLate(p *segment, resp smpp.Response) {
 	defer d.lateness.Unlock()
 	v := a.classify(resp)
 	if v.Class != classify.OK && v.Class != classify.Terminal {
+		a.heldBack(now, v)
 		return // it still waits, and will be sent again
 	}
 	d.results = []result{{part: p.number, answer: answer{v, resp.Status, cleanMessageID(resp.MessageID)}}}

@@ -47,6 +47,7 @@ type Gateway struct {
 	embedded *queue.Embedded // nil: the server is not ours
 	journal  *queue.Journal
 	accounts []*account
+	presence *presence
 	metrics  *metrics
 	queue    *queue.Metrics
 	teardown teardown
@@ -70,7 +71,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 	g.queue = queue.NewMetrics(opts.Registry)
 	g.metrics.buildInfo.WithLabelValues(opts.Version, opts.Commit).Set(1)
 	for _, step := range []func(context.Context) error{
-		g.startNATS, g.ensureTopology, g.openJournal, g.openAccounts, g.serveAdmin, g.serveHTTP,
+		g.startNATS, g.ensureTopology, g.openJournal, g.openPresence, g.openAccounts, g.serveAdmin, g.serveHTTP,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, g.teardown.run())
@@ -92,7 +93,15 @@ func (g *Gateway) Run(ctx context.Context) error {
 		lost = g.watch(ctx)
 		end()
 	})
+	var taken error
+	running.Go(func() {
+		taken = g.keepLease(ctx)
+		end()
+	})
+	running.Go(func() { g.client.FollowControl(ctx, g.readControl) })
 	for _, a := range g.accounts {
+		running.Go(func() { a.storeHolds(ctx) })
+		running.Go(func() { a.sweep(ctx, g.presence) })
 		for _, k := range a.keepers {
 			running.Go(func() { k.supervise(ctx) })
 		}
@@ -106,7 +115,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if !g.settled(settleGrace) {
 		g.log.Error("some outcomes could not be stored; their messages stay in the queue")
 	}
-	return errors.Join(lost, g.teardown.run())
+	return errors.Join(lost, taken, g.teardown.run())
 }
 
 // settled waits until no message is between its permit and its settlement, and cuts the wait short after grace.
@@ -221,7 +230,7 @@ func (g *Gateway) serveAdmin(context.Context) error {
 func lanesOf(route string, r *config.Route) []queue.IntakeLane {
 	lanes := make([]queue.IntakeLane, 0, len(r.Classes))
 	for _, class := range sortedKeys(r.Classes) {
-		lane := queue.IntakeLane{Lane: queue.Lane{Route: route, Class: class}}
+		lane := queue.IntakeLane{Lane: queue.Lane{Route: route, Class: class}, ExpiresIn: r.ExpiresIn}
 		if w := r.Classes[class]; w != config.Strict {
 			lane.Weight = int(w)
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"sluice/gateway/admin"
 )
 
 // serveHTTP opens /metrics, /healthz and /readyz.
@@ -66,11 +68,7 @@ func (g *Gateway) notReady(ctx context.Context) []string {
 		if at.state == Bound {
 			continue
 		}
-		line := fmt.Sprintf("account %s: %s: %s", a.name, at.state, at.reason)
-		if !at.until.IsZero() {
-			line += "; next try " + at.until.UTC().Format(time.RFC3339)
-		}
-		faults = append(faults, line)
+		faults = append(faults, fmt.Sprintf("account %s: %s", a.name, admin.Standing(string(at.state), at.reason, at.until)))
 	}
 	return faults
 }

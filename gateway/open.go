@@ -52,15 +52,27 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 		},
 		references: text.NewReferences(), matching: matchingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
 		store: g.client, journal: g.journal, work: work, abandon: abandon,
-		binds: map[window.BindID]*bind{},
+		binds: map[window.BindID]*bind{}, moved: g.presence.poke, follow: controlled{asked: make(chan struct{}, 1)},
 	}
+	limited := cfg.Binds
+	if cfg.MaxBinds > 0 {
+		limited = 0 // until the other instances are known
+	}
+	a.flow = newFlow(limited, a.refresh)
+	g.teardown.push("timers of account "+name, func(context.Context) error { a.flow.stop(); return nil })
 	for n := range cfg.Binds {
 		a.keepers = append(a.keepers, newKeeper(a, n+1))
 	}
 	if a.smpp, err = smppConfig(cfg, a); err != nil {
 		return nil, err
 	}
-	a.gate = window.NewGate(window.NewController(g.windowConfig(ctx, name, cfg)))
+	wanted, err := g.client.ReadControl(ctx, name)
+	if err != nil {
+		return nil, err // what an operator has stopped must not go on by itself
+	}
+	a.follow.window, a.follow.shown = g.windowConfig(ctx, name, cfg, wanted.Desired), g.presence.expected(name)
+	a.gate = window.NewGate(window.NewController(a.follow.window))
+	a.control(time.Now(), wanted)
 	a.metrics.binds.WithLabelValues(name).Set(0)
 	a.metrics.bindsWanted.WithLabelValues(name).Set(float64(cfg.Binds))
 
@@ -81,13 +93,14 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 	if err != nil {
 		return nil, err
 	}
-	a.intake = in
+	a.intake, a.lanes = in, in
 	g.teardown.push("intake of account "+name, in.Close)
 	return a, nil
 }
 
-// windowConfig is what the controller starts from: the operator's word, else what was learned in the last 7 days.
-func (g *Gateway) windowConfig(ctx context.Context, name string, cfg *config.Account) window.Config {
+// windowConfig is what the controller starts from: the operator's word, else what was learned in the last 7 days; of the
+// latter the share that this instance can expect.
+func (g *Gateway) windowConfig(ctx context.Context, name string, cfg *config.Account, d queue.Desired) window.Config {
 	w := window.Config{
 		Declared: cfg.Rate.Declared, MaxWindow: cfg.Window.Max, ProbeBudget: float64(cfg.Rate.ProbeBudget),
 		NoiseMax: float64(cfg.Noise.Max), NoiseIgnore: float64(cfg.Noise.Ignore),
@@ -96,8 +109,11 @@ func (g *Gateway) windowConfig(ctx context.Context, name string, cfg *config.Acc
 	switch {
 	case err != nil:
 		g.log.Warn("the learned ceiling could not be read, the account starts from nothing", "account", name, "error", err)
-	case ok && time.Since(l.At) < remembered:
-		w.Remembered = l.Ceiling
+	case ok && time.Since(l.At) < remembered && l.At.After(d.ForgetAt):
+		w.Remembered = l.Ceiling * g.presence.expected(name)
+	}
+	if d.Rate != nil {
+		w.Declared = *d.Rate
 	}
 	return w
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -33,6 +34,30 @@ func (g *Gateway) Binds() []admin.Bind {
 	return binds
 }
 
+// Accounts reports every account of this instance.
+func (g *Gateway) Accounts() []admin.Account {
+	list := make([]admin.Account, 0, len(g.accounts))
+	for _, a := range g.accounts {
+		list = append(list, a.summary(g.cfg.Instance, time.Now()))
+	}
+	return list
+}
+
+func (a *account) summary(instance string, now time.Time) admin.Account {
+	w, at := a.gate.Snapshot(), a.standing()
+	s := admin.Account{
+		Account: a.name, Instance: instance, State: string(at.state), Since: at.since, Reason: at.reason, Until: at.until,
+		Binds: len(w.Binds), InFlight: w.Unanswered, Pace: w.Pace, Ceiling: w.Ceiling,
+	}
+	s.HoldUntil = a.flow.heldUntil(now)
+	a.follow.mu.Lock()
+	defer a.follow.mu.Unlock()
+	declared, limits := a.limits()
+	s.Mode, s.Applied = string(cmp.Or(a.follow.desired.Mode, "run")), a.follow.desired.Revision
+	s.Declared, s.MaxWindow, s.Share = declared, limits.window, a.follow.stake.rate
+	return s
+}
+
 func (a *account) report(instance string, now time.Time) []admin.Bind {
 	w := a.gate.Snapshot()
 	var sentences []string
@@ -42,7 +67,7 @@ func (a *account) report(instance string, now time.Time) []admin.Bind {
 	}
 	binds := make([]admin.Bind, 0, len(a.keepers))
 	for _, k := range a.keepers {
-		at := k.standing()
+		at := a.flow.over(now, k.standing())
 		b := admin.Bind{
 			Instance: instance, Account: a.name, Number: k.number,
 			State: string(at.state), Since: at.since, Reason: at.reason, Until: at.until,
@@ -97,7 +122,7 @@ func (a *account) rememberCeiling(ctx context.Context, store *queue.Client) {
 			ended = true
 		case <-ticker.C:
 		}
-		if learned := a.gate.Snapshot().Learned; learned > 0 {
+		if learned := a.learned(); learned > 0 {
 			put, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 			if err := store.PutLearned(put, a.name, queue.Learned{Ceiling: learned, At: time.Now().UTC()}); err != nil {
 				a.log.Warn("the learned ceiling could not be stored", "error", err)
@@ -108,6 +133,16 @@ func (a *account) rememberCeiling(ctx context.Context, store *queue.Client) {
 			return
 		}
 	}
+}
+
+// learned is the ceiling of the whole account that follows from what this instance has learned with its share; 0: none.
+func (a *account) learned() float64 {
+	a.follow.mu.Lock()
+	defer a.follow.mu.Unlock()
+	if a.follow.stake.rate == 0 {
+		return 0
+	}
+	return a.gate.Snapshot().Learned / a.follow.stake.rate
 }
 
 // windowCollector exports the windows of all accounts as gauges, read when they are scraped.

@@ -30,6 +30,11 @@ func (e *recycleError) Error() string {
 	return fmt.Sprintf("the SMSC answered %s: the bind is renewed", e.verdict.Name)
 }
 
+// unwantedError ends a session because the operator, or the number of binds that other instances have, says so.
+type unwantedError struct{ why string }
+
+func (e *unwantedError) Error() string { return e.why }
+
 // keeper keeps one bind of an account alive.
 type keeper struct {
 	account *account
@@ -94,7 +99,7 @@ func (k *keeper) enter(s State, reason string, until time.Time, live *smpp.Sessi
 // supervise keeps the bind alive until ctx ends: it dials, binds, waits for the end of the session, and backs off.
 // Sessions never reconnect by themselves.
 func (k *keeper) supervise(ctx context.Context) {
-	for pause(ctx, k.account.host.reserve(time.Now())) {
+	for k.awaitWanted(ctx) && pause(ctx, k.account.host.reserve(time.Now())) {
 		lived, err := k.runBind(ctx)
 		if ctx.Err() != nil || !k.backOff(ctx, lived, err) {
 			return
@@ -161,7 +166,7 @@ func (k *keeper) serve(ctx context.Context, sessions []*smpp.Session) error {
 	}
 	k.enter(Bound, "", time.Time{}, submitting)
 	a.join(b)
-	<-b.ctx.Done()
+	k.awaitEnd(b)
 	a.leave(b)
 	if ctx.Err() != nil {
 		k.enter(ShuttingDown, "the gateway is stopping", time.Time{}, submitting)
@@ -179,12 +184,46 @@ func (k *keeper) serve(ctx context.Context, sessions []*smpp.Session) error {
 	return err
 }
 
+// awaitEnd waits for the end of the bind, and ends it when it is wanted no longer.
+func (k *keeper) awaitEnd(b *bind) {
+	for {
+		why, change := k.account.flow.mayBind(k.number)
+		if why != "" {
+			b.end(&unwantedError{why})
+		}
+		select {
+		case <-change:
+		case <-b.ctx.Done():
+			return
+		}
+	}
+}
+
+// awaitWanted waits until the bind is wanted; it returns false when ctx ended first.
+func (k *keeper) awaitWanted(ctx context.Context) bool {
+	for {
+		why, change := k.account.flow.mayBind(k.number)
+		if why == "" {
+			return ctx.Err() == nil
+		}
+		k.enter(Unbound, why, time.Time{}, nil)
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 // backOff notes how a bind ended and prepares the wait before the next one. It returns false when ctx ended.
 func (k *keeper) backOff(ctx context.Context, lived time.Duration, err error) bool {
 	a, now := k.account, time.Now()
 	var refused *smpp.BindError
 	var misconfigured *configError
+	var unwanted *unwantedError
 	switch {
+	case errors.As(err, &unwanted):
+		return true // awaitWanted says why
 	case errors.As(err, &misconfigured):
 		return k.awaitProbe(ctx, misconfigured.Error())
 	case errors.As(err, &refused):
@@ -218,10 +257,20 @@ func (k *keeper) awaitProbe(ctx context.Context, reason string) bool {
 		k.probe.reset()
 	}
 	k.probed = time.Now().UnixNano()
+	now := a.flow.probed()
 	wait := k.probe.next()
 	k.enter(ConfigFault, reason, time.Now().Add(wait), nil)
 	a.metrics.reconnects.WithLabelValues(a.name, "config").Inc()
-	return pause(ctx, wait)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-now: // the operator says that it was mended
+		k.probe.reset()
+	}
+	return true
 }
 
 // pause waits; it returns false when ctx ended first.

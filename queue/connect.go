@@ -176,6 +176,10 @@ func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option,
 	return options, nil
 }
 
+// OnConnection calls f whenever the connection is lost or stands again, until
+// the returned function is called. It must not block.
+func (c *Client) OnConnection(f func(connected bool)) (remove func()) { return c.onConnection(f) }
+
 // onConnection calls f whenever the connection is lost or stands again, until
 // the returned function is called.
 func (c *Client) onConnection(f func(connected bool)) (remove func()) {

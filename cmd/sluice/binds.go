@@ -56,10 +56,7 @@ func printBinds(c *cli.Context, binds []admin.Bind, g admin.Gathered) error {
 		if b.Reason == "" {
 			continue
 		}
-		line := fmt.Sprintf("%s/%d on %s: %s: %s", b.Account, b.Number, b.Instance, b.State, b.Reason)
-		if !b.Until.IsZero() {
-			line += "; next try " + b.Until.UTC().Format(time.RFC3339)
-		}
+		line := fmt.Sprintf("%s/%d on %s: %s", b.Account, b.Number, b.Instance, admin.Standing(b.State, b.Reason, b.Until))
 		if _, err := fmt.Fprintln(c.App.Writer, line); err != nil {
 			return err
 		}

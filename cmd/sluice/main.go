@@ -51,9 +51,9 @@ func app(out, errs io.Writer) *cli.App {
 		ErrWriter:            errs,
 		ExitErrHandler:       func(*cli.Context, error) {}, // main prints it
 		OnUsageError:         usageError,
-		Commands: strict("", []*cli.Command{
-			runCommand(), demoCommand(), simulateCommand(), compareCommand(), checkCommand(), sendCommand(), bindsCommand(), bindCommand(), eventsCommand(), codesCommand(),
-		}),
+		Commands: strict("", append([]*cli.Command{
+			runCommand(), demoCommand(), simulateCommand(), compareCommand(), checkCommand(), sendCommand(), bindsCommand(), bindCommand(), accountsCommand(), eventsCommand(), codesCommand(),
+		}, controlCommands()...)),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return cli.Exit(fmt.Sprintf("no command %q: see `sluice --help`", c.Args().First()), 2)

@@ -2,7 +2,10 @@
 // the calls that the commands make to it.
 package admin
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Bind is one bind of one instance, as `sluice binds` shows it.
 type Bind struct {
@@ -10,7 +13,7 @@ type Bind struct {
 	Account  string `json:"account"`
 	// Number counts the binds of the account on its instance, from 1.
 	Number int `json:"number"`
-	// State is bound, unbound, config or shutting_down.
+	// State is bound, unbound, config, throttled, paused, draining or shutting_down.
 	State string    `json:"state"`
 	Since time.Time `json:"since"`
 	// Reason says why the account is not bound.
@@ -41,6 +44,18 @@ type Bind struct {
 	Decisions []string `json:"decisions,omitempty"`
 	// Pending are the oldest submits without an answer.
 	Pending []Pending `json:"pending,omitempty"`
+}
+
+// Standing says in a sentence where a bind or account stands, why, and when it is tried again.
+func Standing(state, reason string, until time.Time) string {
+	s := reason
+	if !strings.HasPrefix(reason, state) {
+		s = state + ": " + reason
+	}
+	if !until.IsZero() && !strings.Contains(reason, "throttled until ") {
+		s += "; next try " + until.UTC().Format(time.RFC3339)
+	}
+	return s
 }
 
 // Pending is one submit_sm without an answer.

@@ -27,11 +27,20 @@ type Gathered struct{ Answered, Expected int }
 
 // Binds asks every instance for its binds. They are sorted by account, instance and number.
 func Binds(ctx context.Context, nc *nats.Conn) ([]Bind, Gathered, error) {
+	all, g, err := ask[Bind](ctx, nc, "binds")
+	slices.SortFunc(all, func(a, b Bind) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Number, b.Number))
+	})
+	return all, g, err
+}
+
+// ask collects what every instance answers to a verb.
+func ask[T any](ctx context.Context, nc *nats.Conn, verb string) ([]T, Gathered, error) {
 	pings, err := gather(ctx, nc, "$SRV.PING."+ServiceName)
 	if err != nil {
 		return nil, Gathered{}, err
 	}
-	answers, err := gather(ctx, nc, ServiceName+"."+everyone+".binds")
+	answers, err := gather(ctx, nc, ServiceName+"."+everyone+"."+verb)
 	if err != nil {
 		return nil, Gathered{}, err
 	}
@@ -39,20 +48,17 @@ func Binds(ctx context.Context, nc *nats.Conn) ([]Bind, Gathered, error) {
 	if g.Expected == 0 {
 		return nil, g, ErrNoInstance
 	}
-	var all []Bind
+	var all []T
 	for _, a := range answers {
 		if fault := a.Header.Get(micro.ErrorHeader); fault != "" {
 			return nil, g, fmt.Errorf("an instance could not answer: %s", fault)
 		}
-		var binds []Bind
-		if err := json.Unmarshal(a.Data, &binds); err != nil {
+		var list []T
+		if err := json.Unmarshal(a.Data, &list); err != nil {
 			return nil, g, fmt.Errorf("an instance's answer cannot be read (another version?): %w", err)
 		}
-		all = append(all, binds...)
+		all = append(all, list...)
 	}
-	slices.SortFunc(all, func(a, b Bind) int {
-		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Number, b.Number))
-	})
 	return all, g, nil
 }
 

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -22,6 +23,7 @@ type Reporter interface {
 	// Version is a semantic version, such as 0.1.0.
 	Version() string
 	Binds() []Bind
+	Accounts() []Account
 }
 
 // Serve answers the operator's commands for one instance until the returned function is called. It listens on
@@ -37,22 +39,30 @@ func Serve(nc *nats.Conn, r Reporter) (stop func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin service: %w", err)
 	}
-	binds := micro.HandlerFunc(func(req micro.Request) {
-		data, err := json.Marshal(r.Binds())
+	for _, target := range []string{everyone, r.Instance()} {
+		group := service.AddGroup(ServiceName + "." + target)
+		err := errors.Join(
+			group.AddEndpoint("binds", answer(func() any { return r.Binds() })),
+			group.AddEndpoint("accounts", answer(func() any { return r.Accounts() })),
+		)
+		if err != nil {
+			_ = service.Stop()
+			return nil, fmt.Errorf("admin service: endpoint for %q: %w", target, err)
+		}
+	}
+	return service.Stop, nil
+}
+
+// answer sends what report returns as JSON.
+func answer(report func() any) micro.Handler {
+	return micro.HandlerFunc(func(req micro.Request) {
+		data, err := json.Marshal(report())
 		if err != nil {
 			_ = req.Error("500", "the answer could not be written", nil)
 			return
 		}
 		_ = req.Respond(data) // a caller that is gone needs no answer
 	})
-	for _, target := range []string{everyone, r.Instance()} {
-		group := service.AddGroup(ServiceName + "." + target)
-		if err := group.AddEndpoint("binds", binds); err != nil {
-			_ = service.Stop()
-			return nil, fmt.Errorf("admin service: endpoint for %q: %w", target, err)
-		}
-	}
-	return service.Stop, nil
 }
 
 // semantic makes a version that the micro framework accepts of any build's version: a build without a release is 0.0.0.

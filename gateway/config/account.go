@@ -22,7 +22,7 @@ type Account struct {
 	Bind BindMode `yaml:"bind"`
 	// Binds of this instance, 1 to 100; they share the account's pace. Default 1.
 	Binds int `yaml:"binds"`
-	// Binds across all instances; this version does not count those of other instances, so only the default is taken. Default: binds.
+	// Most binds of all instances together, not less than binds. Default 0: each instance has its own.
 	MaxBinds int `yaml:"max_binds"`
 	// Named status profile of the SMSC's vendor; sluice codes lists the result. Default none.
 	Profile string `yaml:"profile"`

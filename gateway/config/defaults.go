@@ -96,9 +96,6 @@ func (e *Embedded) complete() {
 }
 
 func (a *Account) complete() {
-	if a.MaxBinds == 0 {
-		a.MaxBinds = a.Binds
-	}
 	if a.Unknown.After == 0 {
 		a.Unknown.After = max(time.Minute, 2*a.ResponseTimeout)
 	}

@@ -44,7 +44,7 @@ func TestMinimalConfigurationGetsEveryDefault(t *testing.T) {
 	if a.Password.Value() != "secret" || a.SystemID != "sluice" || a.Address[0] != "smsc.example.net:2775" {
 		t.Errorf("account is %+v", a)
 	}
-	if a.Bind != Transceiver || a.Binds != 1 || a.MaxBinds != 1 || a.InterfaceVersion != 0x34 || !a.Mark {
+	if a.Bind != Transceiver || a.Binds != 1 || a.MaxBinds != 0 || a.InterfaceVersion != 0x34 || !a.Mark {
 		t.Errorf("bind settings are %+v", a)
 	}
 	if a.ResponseTimeout != 30*time.Second || a.Noise.Max != 0.06 || a.Rate.ProbeBudget != 0.002 || a.Rate.Declared != 0 || a.Window.Max != 0 {
@@ -143,7 +143,7 @@ func TestFaults(t *testing.T) {
 		{"system_id", "accounts: {acme: {address: 'h:1', system_id: '1234567890123456', password: p}}", "has 16 octets; SMPP takes at most 15"},
 		{"system_type", account(", system_type: 'é'"), "character outside ASCII at octet 1"},
 		{"bind word", account(", bind: both"), `"both" is not known here; use transceiver or transmitter+receiver`},
-		{"max_binds", account(", max_binds: 4"), `"4" is more than binds`},
+		{"max_binds", account(", binds: 4, max_binds: 3"), `"3" is less than binds`},
 		{"receipt_id alone", account(", receipts: {receipt_id: hex}"), "accounts.acme.receipts.receipt_id: \"hex\" has no effect while response_id is opaque; set response_id to hex or decimal too"},
 		{"response_id alone", account(", receipts: {response_id: decimal}"), "set receipt_id to hex or decimal too"},
 		{"id form", account(", receipts: {response_id: octal}"), "use opaque, hex or decimal"},

@@ -1,7 +1,5 @@
 package config
 
-import "strconv"
-
 // unsupported rejects what the configuration can say and this version cannot
 // do, so that no setting is silently ignored.
 func (v *validator) unsupported() {
@@ -10,9 +8,6 @@ func (v *validator) unsupported() {
 		at := "accounts." + name
 		if len(a.Address) > 1 {
 			v.add(at+".address", "", "names several addresses", only+"one address; keep the first to try")
-		}
-		if a.MaxBinds > a.Binds {
-			v.add(at+".max_binds", strconv.Itoa(a.MaxBinds), "is more than binds", "this version does not count the binds of other instances; leave it out")
 		}
 	}
 	for name, r := range sorted(v.c.Routes) {

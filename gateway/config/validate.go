@@ -247,8 +247,8 @@ func (v *validator) account(at string, a *Account) {
 		v.add(at+".tls", "", "has settings but is not enabled", "add enabled: true, or remove it")
 	}
 	v.whole(at+".binds", a.Binds, 1, 100)
-	v.whole(at+".max_binds", a.MaxBinds, 1, 1000)
-	if a.MaxBinds < a.Binds {
+	v.whole(at+".max_binds", a.MaxBinds, 0, 1000)
+	if a.MaxBinds > 0 && a.MaxBinds < a.Binds {
 		v.add(at+".max_binds", strconv.Itoa(a.MaxBinds), "is less than binds", fmt.Sprintf("use %d or more", a.Binds))
 	}
 	v.statuses(at, a)

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/queue"
+	"sluice/testserver"
+)
+
+// downSMSC hangs up on every bind.
+func downSMSC(t *testing.T) smsc {
+	return startSMSC(t, testserver.Scenario{Bind: testserver.BindRules{Refuse: testserver.Refusal{Drop: true, Times: 1 << 30}}})
+}
+
+// short makes n messages that live for a time.
+func short(n int, prefix string, life time.Duration) []*queue.Message {
+	list := messages(n, prefix)
+	for _, m := range list {
+		m.ExpiresIn = life
+	}
+	return list
+}
+
+// With the SMSC down nothing is pulled, and every message ends at its deadline all the same.
+func TestDeadlinesAreKeptWhileTheSMSCIsDown(t *testing.T) {
+	const n = 1000
+	r := startGateway(t, t.TempDir(), downSMSC(t), "", "")
+	r.publishAll(t, short(n, "+1555", 5*time.Second))
+	r.publish(t, messages(3, "+1666")...) // these have a day
+	var late []time.Duration
+	ended := map[uint64]int{}
+	for _, e := range r.await(t, n, isFinal) {
+		late = append(late, e.At.Sub(e.Deadline))
+		ended[e.Seq]++
+		if e.Type != queue.EventExpired || e.Reason != reasonPastDeadline || e.Account != "acme" || strings.HasPrefix(e.ID, "1666") {
+			t.Fatalf("%s: %s (%s), want expired", e.ID, e.Type, e.Reason)
+		}
+		if e.Delivery != 0 || e.PossibleDuplicate {
+			t.Fatalf("%s was pulled %d times, possible duplicate %v; want never", e.ID, e.Delivery, e.PossibleDuplicate)
+		}
+		if e.MissedByMillis < 0 || e.At.Before(e.Deadline) {
+			t.Fatalf("%s ended at %v, before its deadline %v", e.ID, e.At, e.Deadline)
+		}
+	}
+	for _, e := range r.events(t) {
+		if e.Seq != 0 && ended[e.Seq] != 1 {
+			t.Fatalf("message %d has %d finals", e.Seq, ended[e.Seq])
+		}
+	}
+	lanes, err := r.client.LaneStats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lanes {
+		if l.Class == "normal" && (l.Pending != 3 || l.AckPending != 0) {
+			t.Errorf("%d messages are queued and %d in flight, want 3 and none", l.Pending, l.AckPending)
+		}
+	}
+	slices.Sort(late)
+	t.Logf("after their deadline: median %v, 99 %% %v, last %v", late[n/2], late[n*99/100], late[n-1])
+}
+
+// publishAll publishes without waiting for each.
+func (r *rig) publishAll(t *testing.T, list []*queue.Message) {
+	t.Helper()
+	err := r.client.PublishMany(t.Context(), func(yield func(queue.Outgoing) bool) {
+		for _, m := range list {
+			if !yield(queue.Outgoing{Route: "main", Class: "normal", Message: m}) {
+				return
+			}
+		}
+	}, func(p queue.Published) {
+		if p.Err != nil {
+			t.Error(p.Err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Two gateways, and an SMSC that comes up while their sweeper is at work: each message has one final, and nothing is
+// submitted twice or after its deadline.
+func TestRecoveryDuringASweepMakesOneFinalEach(t *testing.T) {
+	const n = 400
+	s := downSMSC(t)
+	r := startGateway(t, t.TempDir(), s, "", "")
+	second := joinGateway(t, r, "test-2", s, "")
+	// The lives end one after the other, before and after the SMSC comes up.
+	for i := range 8 {
+		r.publishAll(t, short(n/8, fmt.Sprintf("+155%d", i), time.Duration(7+2*i)*time.Second))
+	}
+	r.await(t, n/8, isFinal)
+	if err := s.SetScenario(testserver.Scenario{}); err != nil {
+		t.Fatal(err)
+	}
+	r.await(t, n, isFinal)
+	finals, submitted, expired := map[uint64]int{}, 0, 0
+	for _, e := range second.events(t) {
+		if !e.Type.Final() {
+			continue
+		}
+		finals[e.Seq]++
+		switch e.Type {
+		case queue.EventSubmitted:
+			submitted++
+		case queue.EventExpired:
+			expired++
+		default:
+			t.Errorf("%s: %s (%s)", e.ID, e.Type, e.Reason)
+		}
+	}
+	for seq, count := range finals {
+		if count != 1 {
+			t.Errorf("message %d has %d finals, want one", seq, count)
+		}
+	}
+	stats := s.Stats()
+	if len(finals) != n || stats.Duplicated != 0 || int(stats.Accepted) != submitted {
+		t.Errorf("%d finals for %d messages; %d accepted, %d of them twice, and %d reported submitted",
+			len(finals), n, stats.Accepted, stats.Duplicated, submitted)
+	}
+	t.Logf("%d expired, %d submitted", expired, submitted)
+}
