@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,6 +90,39 @@ func TestReceiptEchoingTheDeliveryIDSettlesAfterARestart(t *testing.T) {
 	}
 	if len(s.seen()) != 1 {
 		t.Errorf("%d submits, want 1", len(s.seen()))
+	}
+}
+
+// Of a long message each receipt that echoes a part's mark spares that part the resend; the last one settles it.
+func TestReceiptsEchoingMarksSpareTheirParts(t *testing.T) {
+	t.Parallel()
+	var again atomic.Bool
+	s := startScripted(t, func(sm *pdu.SubmitSM) (string, bool) {
+		return fmt.Sprintf("id-%d", sm.ShortMessage[5]), sm.ShortMessage[5] != 2 && !again.Load()
+	})
+	cfg := testConfig(t, t.TempDir(), smsc{addr: s.addr}, "response_timeout: 1s\nunknown: {after: 8s}", "")
+	r := &receiptsRig{rig: runGateway(t, cfg, Options{}), scriptedSMSC: s}
+	r.publish(t, &queue.Message{ID: "long", From: "2000", To: "+15550100", Text: long(3), Receipt: true})
+	r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventUnknownOutcome })
+	again.Store(true)
+	for _, sm := range s.seen() {
+		if reference, ok := sm.TLVs.Uint16(pdu.TagUserMessageReference); ok && sm.ShortMessage[5] == 3 {
+			r.deliver(t, receiptFrom("15550100", "id:by-receipt stat:DELIVRD err:000", pdu.Uint16TLV(pdu.TagUserMessageReference, reference)))
+		}
+	}
+	if e := r.receipts(t, 1, func(queue.Event) bool { return true })[0]; e.ID != "long" || e.Receipt.Segment != 3 || e.Receipt.Segments != 3 {
+		t.Errorf("%+v with %+v; want the receipt of part 3", e, e.Receipt)
+	}
+	final := r.await(t, 1, isFinal)[0]
+	if final.Type != queue.EventSubmitted || strings.Join(final.MessageIDs, " ") != "id-1 id-2 by-receipt" || !final.PossibleDuplicate {
+		t.Errorf("final %+v; want submitted with the receipt's id for part 3", final)
+	}
+	var parts []byte
+	for _, sm := range s.seen() {
+		parts = append(parts, sm.ShortMessage[5])
+	}
+	if string(parts) != "\x01\x02\x03\x01" {
+		t.Errorf("parts submitted: %v, want 1 2 3, then 1 again", parts)
 	}
 }
 

@@ -173,6 +173,20 @@ func TestF35ReceiptThreeTimes(t *testing.T) {
 	r.checkMetrics(t, `sluice_receipts_total{account="acme",match="repeated"} 2`, `sluice_receipts_total{account="acme",match="matched"} 2`)
 }
 
+// awaitConnected waits until the test's own connection stands again.
+func (r *rig) awaitConnected(t *testing.T) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !r.client.Conn().IsConnected() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("not connected again")
+		}
+	}
+}
+
 // F35, with NATS away: what cannot be stored is refused with 0x08, as deliver_sm and as data_sm (F34), and taken when
 // the SMSC sends it again.
 func TestF35StorageDown(t *testing.T) {
@@ -218,6 +232,7 @@ func TestF35StorageDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.awaitReadyz(t, http.StatusOK, "ready")
+	r.awaitConnected(t)
 	for send(pdu.StatusOK) {
 	}
 	e := r.receipts(t, 1, func(queue.Event) bool { return true })[0]

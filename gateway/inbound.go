@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -74,32 +75,50 @@ func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, del
 }
 
 // joinMO publishes a message from a phone: alone, or once all its parts are here. Parts whose fellows do not come in
-// time go out one by one.
+// time go out one by one. What was published is noted before the part is acknowledged, for parts that come again.
 func (a *account) joinMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, deliveries int) (time.Duration, error) {
 	octets := payloadOf(m)
 	key, part, ok := partOf(m, octets)
 	if !ok {
-		return 0, a.publishMO(ctx, in, m, [][]byte{octets})
+		once := fmt.Sprintf("%d.%x", in.ReceivedAt.UnixNano(), sequenceOf(in.PDU))
+		return 0, a.publishMO(ctx, in, m, [][]byte{octets}, once)
 	}
-	now := time.Now()
-	switch verdict, parts := a.joiner.add(now, in.ReceivedAt, key, part, octets); verdict {
+	before, err := a.store.ReadJoined(ctx, a.name, key.name())
+	if err != nil {
+		return 0, err
+	}
+	published := queue.JoinedMO{Sums: map[byte]uint64{}}
+	verdict, parts := a.joiner.add(time.Now(), in.ReceivedAt, key, part, octets, before)
+	switch verdict {
 	case joinWait:
-		return min(time.Second<<min(deliveries, 5), 30*time.Second), nil
-	case joinWhole:
-		if err := a.publishMO(ctx, in, m, parts); err != nil {
-			return 0, err
-		}
-		a.joiner.published(now, key)
-	case joinAlone:
-		return 0, a.publishMO(ctx, in, m, [][]byte{octets})
+		return min(time.Second<<min(deliveries-1, 5), 30*time.Second), nil
 	case joinKnown:
+		return 0, nil
+	case joinWhole:
+		for i := range parts {
+			published.Sums[byte(i+1)] = sumOf(parts[i])
+		}
+	case joinAlone:
+		parts, published.Alone, published.Sums[part] = [][]byte{octets}, true, sumOf(octets)
+	}
+	// Another instance may publish the same at this moment.
+	once := fmt.Sprintf("%s.%x", key.name(), sumOf(bytes.Join(parts, nil)))
+	if err := a.publishMO(ctx, in, m, parts, once); err != nil {
+		return 0, err
+	}
+	published.At = time.Now().UTC()
+	if err := a.store.NoteJoined(ctx, a.name, key.name(), published); err != nil {
+		return 0, err
+	}
+	if verdict == joinWhole {
+		a.joiner.done(key)
 	}
 	return 0, nil
 }
 
-// publishMO gives users a message from a phone, made of the given parts. A part that goes out alone says how many are
-// missing.
-func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, parts [][]byte) error {
+// publishMO gives users a message from a phone, made of the given parts, once for each value of once within minutes. A
+// part that goes out alone says how many are missing.
+func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, parts [][]byte, once string) error {
 	mo := queue.MO{
 		V: 1, Account: a.name, From: international(m.Source), To: international(m.Dest), DataCoding: m.DataCoding,
 		Segments: len(parts), ReceivedAt: in.ReceivedAt,
@@ -125,8 +144,7 @@ func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.
 	} else {
 		mo.Data = body
 	}
-	key := fmt.Sprintf("%s.%d.%x", a.name, in.ReceivedAt.UnixNano(), sequenceOf(in.PDU))
-	if err := a.store.PublishMO(ctx, a.name, key, mo); err != nil {
+	if err := a.store.PublishMO(ctx, a.name, once, mo); err != nil {
 		return err
 	}
 	a.metrics.inbound.WithLabelValues(a.name, "mo").Inc()

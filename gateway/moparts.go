@@ -1,9 +1,15 @@
 package gateway
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
 	"sync"
 	"time"
 
+	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/smpp/text"
 )
@@ -12,8 +18,6 @@ import (
 const (
 	// partsPatience is how long the first part waits for the others; then what there is goes out in parts.
 	partsPatience = 5 * time.Minute
-	// partsRemembered is how long a joined message is remembered, for parts that come again.
-	partsRemembered = 15 * time.Minute
 	// mostJoining bounds the messages that wait for parts: beyond it parts go out alone.
 	mostJoining = 10_000
 )
@@ -25,6 +29,19 @@ type joinKey struct {
 	reference uint16
 	wide      bool
 	total     byte
+}
+
+// name is the key as others may read it: it holds no address.
+func (k *joinKey) name() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %t %d", k.from, k.to, k.reference, k.wide, k.total))
+	return hex.EncodeToString(sum[:16])
+}
+
+// sumOf is a checksum of a part's octets.
+func sumOf(octets []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(octets) // a hash never fails
+	return h.Sum64()
 }
 
 // partOf says which part of which joined message a deliver_sm is, by its user data header or its SAR TLVs (SMPP 3.4
@@ -51,16 +68,21 @@ func partOf(m *pdu.DeliverSM, octets []byte) (key joinKey, part byte, ok bool) {
 }
 
 // joiner gathers the parts of long messages, in any order. What it holds is only a copy: every part stays stored
-// until the message is published.
+// until the message is published. A part that came back to be looked at again may have been given to another instance
+// the last time, so that sooner or later one of them has seen all.
 type joiner struct {
 	mu      sync.Mutex
 	joining map[joinKey]*joining
 }
 
 type joining struct {
-	first time.Time // when the first part came
-	parts map[byte][]byte
-	done  time.Time // when the message was published; zero: not yet
+	seen  time.Time // when the first part was seen here
+	parts map[byte]joinPart
+}
+
+type joinPart struct {
+	came   time.Time
+	octets []byte
 }
 
 // joinVerdict is what is to be done with a part.
@@ -70,52 +92,60 @@ const (
 	joinWait  joinVerdict = iota // others are missing: it comes back
 	joinWhole                    // the message is complete
 	joinAlone                    // the others will not come: it goes out as it is
-	joinKnown                    // its message went out before
+	joinKnown                    // it was published before
 )
 
 // add takes a part that came at the given time and says what to do with it; a complete message comes with its parts in
-// order.
-func (j *joiner) add(now, came time.Time, key joinKey, part byte, octets []byte) (joinVerdict, [][]byte) {
+// order. What was published before, here or by another instance, is not joined again.
+func (j *joiner) add(now, came time.Time, key joinKey, part byte, octets []byte, before queue.JoinedMO) (joinVerdict, [][]byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	m := j.joining[key]
-	if m != nil && !m.done.IsZero() && came.After(m.done) {
-		m = nil // the phone has come around to the same reference again
+	if m != nil {
+		m.forget(came, before)
 	}
-	if m == nil {
-		if !j.room(now) {
-			return joinAlone, nil
-		}
-		m = &joining{first: came, parts: map[byte][]byte{}}
+	switch {
+	case before.Sums[part] == sumOf(octets) && len(before.Sums) > 0:
+		return joinKnown, nil
+	case before.Alone && came.Sub(before.At) < partsPatience:
+		return joinAlone, nil
+	case m == nil && !j.room(now):
+		return joinAlone, nil
+	case m == nil || len(m.parts) == 0:
+		m = &joining{seen: now, parts: map[byte]joinPart{}}
 		j.joining[key] = m
 	}
-	if !m.done.IsZero() {
-		return joinKnown, nil
+	if have, ok := m.parts[part]; ok && !bytes.Equal(have.octets, octets) {
+		return joinAlone, nil // two messages at once under one reference: nobody knows which part belongs to which
 	}
-	if came.Before(m.first) {
-		m.first = came
-	}
-	m.parts[part] = octets
+	m.parts[part] = joinPart{came, octets}
 	if len(m.parts) == int(key.total) {
 		parts := make([][]byte, 0, len(m.parts))
 		for n := range key.total {
-			parts = append(parts, m.parts[n+1])
+			parts = append(parts, m.parts[n+1].octets)
 		}
 		return joinWhole, parts
 	}
-	if now.Sub(m.first) > partsPatience {
+	if now.Sub(m.seen) > partsPatience {
 		return joinAlone, nil
 	}
 	return joinWait, nil
 }
 
-// published notes that a whole message went out.
-func (j *joiner) published(now time.Time, key joinKey) {
+// forget drops what another instance has published meanwhile, and what is older than parts of one message are apart.
+func (m *joining) forget(came time.Time, published queue.JoinedMO) {
+	for n, p := range m.parts {
+		if sum, ok := published.Sums[n]; ok && sum == sumOf(p.octets) || came.Sub(p.came) > partsPatience {
+			delete(m.parts, n)
+		}
+	}
+}
+
+// done forgets a message that was published.
+func (j *joiner) done(key joinKey) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if m := j.joining[key]; m != nil {
-		m.done, m.parts = now, nil
-	}
+	delete(j.joining, key)
 }
 
 // room makes room for one more message and says whether there is some.
@@ -127,7 +157,7 @@ func (j *joiner) room(now time.Time) bool {
 		return true
 	}
 	for key, m := range j.joining {
-		if now.Sub(m.first) > partsPatience && m.done.IsZero() || !m.done.IsZero() && now.Sub(m.done) > partsRemembered {
+		if now.Sub(m.seen) > partsPatience {
 			delete(j.joining, key)
 		}
 	}

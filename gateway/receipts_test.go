@@ -289,27 +289,53 @@ func TestReceiptBeforeItsResponse(t *testing.T) {
 	}
 }
 
-// inboundHandled waits until stored messages of the SMSC have been handed out n times.
-func (r *rig) inboundHandled(t *testing.T, n uint64) {
+// awaitInbound waits until the account's consumer of stored messages is as wanted.
+func (r *rig) awaitInbound(t *testing.T, what string, wanted func(*jetstream.ConsumerInfo) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	js, err := jetstream.New(r.client.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		js, err := jetstream.New(r.client.Conn())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, err := js.Consumer(ctx, "SMS_IN", "in_acme"); err == nil && c.CachedInfo().Delivered.Consumer >= n {
+		if c, err := js.Consumer(ctx, "SMS_IN", "in_acme"); err == nil && wanted(c.CachedInfo()) {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("not handed out %d times", n)
+			t.Fatal(what)
 		}
 	}
+}
+
+// inboundHandled waits until stored messages of the SMSC have been handed out n times.
+func (r *rig) inboundHandled(t *testing.T, n uint64) {
+	t.Helper()
+	r.awaitInbound(t, "too few were handed out", func(i *jetstream.ConsumerInfo) bool { return i.Delivered.Consumer >= n })
+}
+
+// inboundEmpty waits until all of them are dealt with.
+func (r *rig) inboundEmpty(t *testing.T) {
+	t.Helper()
+	r.awaitInbound(t, "some are left", func(i *jetstream.ConsumerInfo) bool { return i.NumAckPending == 0 && i.NumPending == 0 })
+}
+
+// streamMessages counts what a stream holds.
+func (r *rig) streamMessages(t *testing.T, name string) uint64 {
+	t.Helper()
+	js, err := jetstream.New(r.client.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.Msgs
 }
 
 // A receipt that nobody knows waits, and is then published without a message.
@@ -322,6 +348,41 @@ func TestReceiptOfNobody(t *testing.T) {
 	lost := r.receipts(t, 1, func(e queue.Event) bool { return e.Receipt.MessageID == "78" })[0]
 	if lost.ID != "" || lost.Seq != 0 || lost.Receipt.State != "undeliverable" || lost.Account != "acme" || lost.Receipt.MessageState != "" {
 		t.Errorf("%+v with %+v; want no message", lost, lost.Receipt)
+	}
+}
+
+// A long message has the receipt state of its worst part, and it is final once that of all parts is.
+func TestReceiptsOfALongMessageFold(t *testing.T) {
+	t.Parallel()
+	s := startScripted(t, func(sm *pdu.SubmitSM) (string, bool) { return fmt.Sprintf("id-%d", sm.ShortMessage[5]), false })
+	r := &receiptsRig{rig: runGateway(t, testConfig(t, t.TempDir(), smsc{addr: s.addr}, "", ""), Options{}), scriptedSMSC: s}
+	r.publish(t, &queue.Message{ID: "long", From: "2000", To: "+15550100", Text: long(3), Receipt: true})
+	r.await(t, 1, isFinal)
+	for i, c := range []struct {
+		part  int
+		says  string
+		state string
+		final bool
+	}{
+		{2, "DELIVRD", "enroute", false},
+		{3, "UNDELIV", "undeliverable", false},
+		{2, "DELIVRD", "", false}, // a repeat: no event
+		{3, "DELIVRD", "undeliverable", false},
+		{1, "DELIVRD", "undeliverable", true},
+	} {
+		r.deliver(t, receiptFrom("15550100", fmt.Sprintf("id:id-%d stat:%s err:000", c.part, c.says)))
+		r.acked(t, 1)
+		if c.state == "" {
+			continue
+		}
+		n := i + 1
+		if i > 2 {
+			n--
+		}
+		e := r.receipts(t, n, func(queue.Event) bool { return true })[n-1]
+		if got := e.Receipt; e.ID != "long" || got.Segment != c.part || got.Segments != 3 || got.MessageState != c.state || got.MessageFinal != c.final {
+			t.Errorf("%s of part %d: %+v; want the message %s, final %t", c.says, c.part, got, c.state, c.final)
+		}
 	}
 }
 

@@ -29,7 +29,6 @@ const (
 	// receiptsShared is how many entries may share one key, the newest staying:
 	// ids that differ in case or leading zeros alone, or are used again.
 	receiptsShared = 4
-	receiptTries   = 16
 
 	maxMessageID = 65 // SMPP 3.4 section 5.2.23
 	maxStoredID  = 255
@@ -150,7 +149,7 @@ func (j *Journal) storeReceipt(ctx context.Context, key ReceiptKey, ref ReceiptR
 	ref.MessageID = ref.MessageID[:min(len(ref.MessageID), maxStoredID)]
 	ref.Expires = now.Add(cmp.Or(key.TTL, maxValidity+receiptGrace)).UTC()
 	entry, revision := receiptEntry{ReceiptRef: ref}, uint64(0)
-	for range receiptTries {
+	for range swapTries {
 		data, err := json.Marshal(entry)
 		if err != nil {
 			return fmt.Errorf("receipt index: %w", err)
@@ -227,7 +226,7 @@ func (c *Client) readReceipt(ctx context.Context, name string) (entry receiptEnt
 func (c *Client) FinishReceipt(ctx context.Context, account, id string, ref ReceiptRef) error {
 	name, bucket := receiptKey(account, id), c.names.Load().receipts
 	c.receipts.drop(name)
-	for range receiptTries {
+	for range swapTries {
 		now := time.Now()
 		entry, revision, err := c.readReceipt(ctx, name)
 		if err != nil {

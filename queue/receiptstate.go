@@ -2,12 +2,8 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // ReceiptState is what the receipts of one message have said so far. It lives in
@@ -34,35 +30,16 @@ func stateKey(account string, seq uint64) string { return account + ".seq." + se
 // it changed anything. A final state is kept for 10 minutes, any other as long
 // as the index entry.
 func (c *Client) FoldReceipt(ctx context.Context, ref ReceiptRef, fold func(*ReceiptState) (changed, final bool)) error {
-	bucket, name := c.names.Load().receipts, stateKey(ref.Account, ref.Seq)
-	var state ReceiptState
-	revision := uint64(0) // most messages have one receipt: nothing is read for the first
-	for range receiptTries {
-		changed, final := fold(&state)
-		if !changed {
-			return nil
-		}
-		data, err := json.Marshal(state)
-		if err != nil {
-			return fmt.Errorf("receipt state: %w", err)
-		}
-		ttl := max(time.Until(ref.Expires), receiptFinalTTL)
+	// Most messages have one receipt: nothing is read for the first.
+	err := swap(ctx, c, c.names.Load().receipts, stateKey(ref.Account, ref.Seq), func(s *ReceiptState) (bool, time.Duration) {
+		changed, final := fold(s)
 		if final {
-			ttl = receiptFinalTTL
+			return changed, receiptFinalTTL
 		}
-		_, err = c.replace(ctx, &nats.Msg{
-			Subject: bucketSubject(bucket, name), Header: nats.Header{headerTTL: {ttlOf(ttl)}}, Data: data,
-		}, revision)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, errMovedOn) {
-			return fmt.Errorf("receipt state: %w", err)
-		}
-		state = ReceiptState{}
-		if revision, _, err = c.readKey(ctx, bucket, name, &state); err != nil {
-			return fmt.Errorf("receipt state: %w", err)
-		}
+		return changed, max(time.Until(ref.Expires), receiptFinalTTL)
+	})
+	if err != nil {
+		return fmt.Errorf("receipt state: %w", err)
 	}
-	return fmt.Errorf("receipt state: %w", errMovedOn)
+	return nil
 }
