@@ -19,14 +19,14 @@ func fiveOutstanding() testserver.Scenario {
 	}
 }
 
-const submitFailThrottles = "statuses: {\"0x45\": throttle}\n"
+const submitFailThrottles = "statuses: {\"0x45\": throttle}\nrate: {declared: 500}\n"
 
 // F06: a window that was overrun was answered with a status that is no throttle by the book, and only the rate was
 // lowered. The window becomes smaller in the decision that the refusal makes, and no message loses an attempt.
 func TestF06OverrunWindowIsLoweredByTheRefusal(t *testing.T) {
 	s := startSMSC(t, fiveOutstanding())
 	r := startGateway(t, t.TempDir(), s, submitFailThrottles, "")
-	const n = 200
+	const n = 60
 	r.publish(t, messages(n, "+1555")...)
 	for _, e := range r.await(t, n, isFinal) {
 		if e.Type != queue.EventSubmitted || e.Attempt != 1 {
@@ -67,7 +67,7 @@ func TestF06OverrunWindowIsLoweredByTheRefusal(t *testing.T) {
 func TestF06WindowMaxIsNeverOverrun(t *testing.T) {
 	s := startSMSC(t, fiveOutstanding())
 	r := startGateway(t, t.TempDir(), s, submitFailThrottles+"window: {max: 5}", "")
-	const n = 100
+	const n = 40
 	r.publish(t, messages(n, "+1555")...)
 	r.await(t, n, isFinal)
 	stats := s.Stats()
