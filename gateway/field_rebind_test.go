@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,9 @@ func pipeAccount(s *testserver.Server, binds int, seed uint64) *account {
 		smpp: smpp.Config{SystemID: "sluice", Password: "secret", Address: "smsc.example.net:2775"},
 		host: &hostBackoff{random: rand.New(rand.NewPCG(seed, 17)).Float64}, metrics: newMetrics(nil), log: discard(),
 		gate: window.NewGate(window.NewController(window.Config{})), binds: map[window.BindID]*bind{},
+		moved: func() {},
 	}
+	a.flow = newFlow(binds, a.refresh)
 	a.dial = func(ctx context.Context, _ smpp.Config) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() { _ = s.ServeConn(context.WithoutCancel(ctx), far) }() // ends with the connection
@@ -47,14 +50,10 @@ func TestF17GhostIsWaitedForWithFewBinds(t *testing.T) {
 				Refuse: testserver.Refusal{Status: pdu.StatusAlreadyBound, For: ghost},
 			}})
 			a := pipeAccount(s, 1, seed)
-			ctx, stop := context.WithCancel(t.Context())
-			k := a.keepers[0]
-			ended := make(chan struct{})
-			go func() { k.supervise(ctx); close(ended) }()
-
+			stop := superviseAll(t, a)
 			time.Sleep(180 * time.Second)
 			synctest.Wait()
-			at, stats := k.standing(), s.Stats()
+			at, stats := a.keepers[0].standing(), s.Stats()
 			refused := stats.BindsRefused["ESME_RALYBND"]
 			if at.state != Bound || refused == 0 || refused+stats.Binds > 8 {
 				t.Errorf("seed %d: %s after 180 s, %d binds refused, %d taken; want bound after at most 8",
@@ -64,12 +63,76 @@ func TestF17GhostIsWaitedForWithFewBinds(t *testing.T) {
 				t.Errorf("seed %d: bound %v ago, before the ghost was gone", seed, lived)
 			}
 			stop()
-			<-ended
 			synctest.Wait()
 			if n := s.Stats().Bound; n != 0 {
 				t.Errorf("seed %d: %d sessions are bound after the stop", seed, n)
 			}
 		})
+	}
+}
+
+// F20: rebinds in quick succession were counted and the address banned for 300 s. While TCP is refused for ten minutes,
+// all binds to the host together connect fewer than 25 times, and all are bound soon after.
+func TestF20RefusedConnectsAreFewForAllBindsTogether(t *testing.T) {
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			s := testserver.New(testserver.Scenario{})
+			a := pipeAccount(s, 4, seed)
+			began, connects := time.Now(), 0
+			serve := a.dial
+			a.dial = func(ctx context.Context, cfg smpp.Config) (net.Conn, error) {
+				if time.Since(began) < 10*time.Minute {
+					connects++ // keepers dial one at a time: virtual time stands still meanwhile
+					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+				}
+				return serve(ctx, cfg)
+			}
+			stop := superviseAll(t, a)
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			if connects == 0 || connects >= 25 {
+				t.Errorf("seed %d: %d connects in 10 minutes, want fewer than 25", seed, connects)
+			}
+			time.Sleep(5 * time.Minute)
+			synctest.Wait()
+			if n := s.Stats().Bound; n != len(a.keepers) {
+				t.Errorf("seed %d: %d of %d binds are there 5 minutes after the outage", seed, n, len(a.keepers))
+			}
+			stop()
+		})
+	}
+}
+
+// F21: a wrong password was tried again every 10 s for ever. In ten minutes there are at most two more binds, and the
+// bind says why it waits.
+func TestF21WrongPasswordIsTriedTwiceInTenMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := testserver.New(testserver.Scenario{Bind: testserver.BindRules{
+			Refuse: testserver.Refusal{Status: pdu.StatusInvPaswd},
+		}})
+		a := pipeAccount(s, 1, 1)
+		stop := superviseAll(t, a)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		at, refused := a.keepers[0].standing(), s.Stats().BindsRefused["ESME_RINVPASWD"]
+		if at.state != ConfigFault || refused < 2 || refused > 3 {
+			t.Errorf("%s after %d binds in 10 minutes, want config after 1 and at most 2 more", at.state, refused)
+		}
+		stop()
+	})
+}
+
+// superviseAll runs the keepers of an account until stop, which waits for their end.
+func superviseAll(t *testing.T, a *account) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var keepers sync.WaitGroup
+	for _, k := range a.keepers {
+		keepers.Go(func() { k.supervise(ctx) })
+	}
+	return func() {
+		cancel()
+		keepers.Wait()
 	}
 }
 
@@ -96,11 +159,7 @@ func TestF39ThousandRebindsLeaveNoGoroutine(t *testing.T) {
 			}
 			return counted, err
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		var keepers sync.WaitGroup
-		for _, k := range a.keepers {
-			keepers.Go(func() { k.supervise(ctx) })
-		}
+		stop := superviseAll(t, a)
 		few := 0
 		for n := 0; n < 1000; {
 			time.Sleep(time.Minute)
@@ -117,7 +176,6 @@ func TestF39ThousandRebindsLeaveNoGoroutine(t *testing.T) {
 			t.Errorf("%d goroutines after 1000 connects, %d after ten", n, few)
 		}
 		stop()
-		keepers.Wait()
 		if open != 0 || most > len(a.keepers) {
 			t.Errorf("%d connections are open at the end and were %d at a time, want 0 and at most %d", open, most, len(a.keepers))
 		}

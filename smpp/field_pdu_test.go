@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -319,6 +320,41 @@ func TestF35HandlerDecidesTheAnswer(t *testing.T) {
 		p.expect(pdu.IDDeliverSMResp, pdu.StatusSysErr, 21)
 		wantKept(t, s, p)
 	})
+}
+
+// F41: submit_multi_resp without a body crashed the client, and its one id stood for many receipts. It answers nothing
+// that a session sends: not even a submit_sm with its number, for a response matches by number and kind. Its body, where
+// there is one, tells each recipient that failed.
+func TestF41SubmitMultiResponses(t *testing.T) {
+	const headerOnly, oneFailed = "00000010800000210000000000000003", "000000238000002100000000000000033737000101013135353530303033000000000b"
+	cfg := testConfig()
+	cfg.firstSequence = 2
+	bubble(t, cfg, func(t *testing.T, s *Session, p *script) {
+		c := submit(t.Context(), s, nil)
+		if seq := p.submits(1)[0]; seq != 3 {
+			t.Fatalf("the submit has number %d, want that of the responses, 3", seq)
+		}
+		p.sendHex(headerOnly)
+		p.sendHex(oneFailed)
+		wantKept(t, s, p)
+		if n := s.Stats().InFlight; n != 1 {
+			t.Errorf("%d in flight, want the submit to wait on", n)
+		}
+		p.answer(3, "A")
+		wantAccepted(t, <-c, "A")
+	})
+	for stream, want := range map[string]pdu.SubmitMultiResp{
+		headerOnly: {},
+		oneFailed: {MessageID: []byte("77"), Unsuccess: []pdu.Unsuccess{
+			{Address: pdu.Address{TON: 1, NPI: 1, Addr: []byte("15550003")}, Status: pdu.StatusInvDstAdr},
+		}},
+	} {
+		_, body, err := pdu.Parse(octets(t, stream))
+		got, ok := body.(*pdu.SubmitMultiResp)
+		if err != nil || !ok || string(got.MessageID) != string(want.MessageID) || !reflect.DeepEqual(got.Unsuccess, want.Unsuccess) {
+			t.Errorf("%s was read as %+v, %v, want %+v", stream, body, err, want)
+		}
+	}
 }
 
 // F42: sm_length 255 overflowed fixed buffers, before the bind.
