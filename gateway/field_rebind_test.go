@@ -34,6 +34,7 @@ func pipeAccount(s *testserver.Server, binds int, seed uint64) *account {
 		go func() { _ = s.ServeConn(context.WithoutCancel(ctx), far) }() // ends with the connection
 		return near, nil
 	}
+	a.openFlow(binds)
 	for n := range binds {
 		a.keepers = append(a.keepers, newKeeper(a, n+1))
 	}

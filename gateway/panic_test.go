@@ -41,7 +41,7 @@ func TestPanicOfOneMessageTakesNoOtherWithIt(t *testing.T) {
 		routes: map[string]routePolicy{"main": {attempts: 5, per: config.Allowance{Count: 3, Per: 10 * time.Minute}}},
 		work:   work, abandon: abandon, binds: map[window.BindID]*bind{},
 	}
-	a.openFlow()
+	a.openFlow(1)
 	b := &bind{name: "acme/1", ctx: work, end: func(error) {}}
 	a.join(b)
 	free := a.gate.Snapshot().Binds[0].Reserved

@@ -197,10 +197,10 @@ func messages(n int, prefix string) []*queue.Message {
 }
 
 // openFlow lets an account that no gateway looks after submit.
-func (a *account) openFlow() {
+func (a *account) openFlow(binds int) {
 	a.moved = func() {}
-	a.flow = newFlow(1, a.refresh)
-	a.flow.share("", time.Now().Add(time.Hour), 1)
+	a.flow = newFlow(binds, a.refresh)
+	a.flow.share("", time.Now().Add(time.Hour), binds)
 }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
