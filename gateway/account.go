@@ -11,6 +11,7 @@ import (
 	"sluice/classify"
 	"sluice/gateway/config"
 	"sluice/queue"
+	"sluice/queue/crashpoint"
 	"sluice/smpp"
 	"sluice/smpp/receipt"
 	"sluice/smpp/text"
@@ -262,5 +263,6 @@ func (a *account) carry(permit window.Permit, b *bind) {
 		permit.Release(window.Signal{})
 		return
 	}
+	crashpoint.At(crashpoint.AfterPull)
 	a.deliver(permit, b, job)
 }

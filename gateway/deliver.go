@@ -11,6 +11,7 @@ import (
 	"sluice/classify"
 	"sluice/gateway/config"
 	"sluice/queue"
+	"sluice/queue/crashpoint"
 	"sluice/smpp"
 	"sluice/smpp/pdu"
 	"sluice/window"
@@ -70,6 +71,7 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 			d.bind.end(err) // the session takes no more: nothing else is to be pulled for it
 			break
 		}
+		crashpoint.At(crashpoint.AfterResponse)
 		res, signal := d.judge(p, resp, err)
 		if d.results = append(d.results, res); res.stops() || n == len(d.parts)-1 {
 			permit.Release(signal)

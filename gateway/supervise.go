@@ -12,6 +12,7 @@ import (
 
 	"sluice/classify"
 	"sluice/gateway/config"
+	"sluice/queue/crashpoint"
 	"sluice/smpp"
 	"sluice/smpp/pdu"
 )
@@ -145,7 +146,7 @@ func (a *account) connect(ctx context.Context, cfg smpp.Config) (*smpp.Session, 
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Address, err)
 	}
-	session, err := smpp.Bind(ctx, conn, cfg)
+	session, err := smpp.Bind(ctx, crashpoint.Watch(conn), cfg)
 	if err != nil {
 		return nil, fmt.Errorf("bind to %s as %s: %w", cfg.Address, cfg.Mode, err)
 	}

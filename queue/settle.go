@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+
+	"sluice/queue/crashpoint"
 )
 
 // Payloads of an acknowledgement.
@@ -41,6 +43,7 @@ func (d *delivery) settle(ctx context.Context, o Outcome) error {
 	if err := d.append(ctx, e, storeOptions{}); err != nil {
 		return err
 	}
+	crashpoint.At(crashpoint.AfterJournal)
 	if err := d.index(ctx, o.Receipts); err != nil {
 		return err
 	}
@@ -113,9 +116,11 @@ func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []Receipt
 	if err != nil {
 		return false, err
 	}
+	crashpoint.At(crashpoint.AfterJournal)
 	if err := d.index(ctx, receipts); err != nil {
 		return false, err
 	}
+	crashpoint.At(crashpoint.BeforeAck)
 	d.acknowledge(doubtful || !won)
 	return won, nil
 }
@@ -246,8 +251,10 @@ func (d *delivery) wait(ctx context.Context, s State, next time.Time, account, r
 	if err != nil {
 		return err
 	}
+	crashpoint.At(crashpoint.AfterRecord)
 	d.intake.forget(d) // what is delivered from now on is not for this holder
 	if now := time.Now(); !d.overdue(now) {
+		crashpoint.At(crashpoint.BeforeNak)
 		reply, _ := d.current()
 		j.put(nak(reply, next.Sub(now)))
 	}
