@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sluice/classify"
@@ -73,7 +72,7 @@ type account struct {
 	abandon  context.CancelFunc
 	carrying sync.WaitGroup // messages between their permit and their settlement
 
-	lastAccepted atomic.Int64 // Unix time in ns
+	lastAccepted moment
 
 	keepers []*keeper // one for each bind; fixed
 

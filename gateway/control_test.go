@@ -61,6 +61,7 @@ func mode(m queue.Mode) func(*queue.Desired) {
 }
 
 func TestPauseKeepsTheBindAndTheQueueOverARestart(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	dir := t.TempDir()
 	r := startGateway(t, dir, s, "", "")
@@ -106,6 +107,7 @@ func (r *rig) awaitSessions(t *testing.T, s smsc, n int) {
 }
 
 func TestDrainFinishesWhatIsInFlightAndUnbinds(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Latency: testserver.Between(200*time.Millisecond, 300*time.Millisecond)})
 	r := startGateway(t, t.TempDir(), s, "binds: 2", "")
 	r.publish(t, messages(30, "+1555")...)
@@ -132,6 +134,7 @@ func TestDrainFinishesWhatIsInFlightAndUnbinds(t *testing.T) {
 }
 
 func TestRateAndWindowAreSetAndForgotten(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	dir := t.TempDir()
 	r := startGateway(t, dir, s, "window: {max: 30}", "")
@@ -160,6 +163,7 @@ func TestRateAndWindowAreSetAndForgotten(t *testing.T) {
 
 // A status with hold: nothing is submitted before the wait is over, by what the SMSC saw.
 func TestAskedHoldIsNeverShortened(t *testing.T) {
+	t.Parallel()
 	const hold = 3 * time.Second
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Match: testserver.Match{Nth: 5}, Status: pdu.StatusThrottled}}})
 	r := startGateway(t, t.TempDir(), s, "window: {max: 1}\nstatuses: {\"0x58\": {class: throttle, hold: 3s}}", "")
@@ -193,8 +197,35 @@ func TestAskedHoldIsNeverShortened(t *testing.T) {
 	}
 }
 
+// Many in flight are all refused with a wait: what the window would test, it tests after the wait.
+func TestAskedHoldOutlastsTheWindowsOwnTests(t *testing.T) {
+	t.Parallel()
+	const hold = 3 * time.Second
+	s := startSMSC(t, testserver.Scenario{
+		Latency: testserver.Between(100*time.Millisecond, 100*time.Millisecond),
+		Errors:  []testserver.ErrorRule{{Match: testserver.Match{Prefix: "1555", Times: 6}, Status: pdu.StatusThrottled}},
+	})
+	r := startGateway(t, t.TempDir(), s, "rate: {declared: 200}\nstatuses: {\"0x58\": {class: throttle, hold: 3s}}", "")
+	r.publish(t, messages(30, "+1555")...)
+	r.await(t, 30, isFinal)
+	ledger := s.Ledger()
+	first, inFlight := ledger[0].Time, 0
+	for _, record := range ledger {
+		switch since := record.Time.Sub(first); {
+		case since < hold/2: // what had left before the first answer was here
+			inFlight++
+		case since < hold:
+			t.Errorf("submit %d came %v after the first, whose refusal asked for %v", record.Number, since, hold)
+		}
+	}
+	if inFlight < 2 {
+		t.Errorf("%d submits were in flight: the test does not test", inFlight)
+	}
+}
+
 // A long hold is a state of its own, outlives a restart and reaches other instances.
 func TestLongHoldIsKept(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Match: testserver.Match{Times: 1}, Status: pdu.StatusThrottled}}})
 	dir := t.TempDir()
 	account := "window: {max: 1}\nstatuses: {\"0x58\": {class: throttle, hold: 20m}}"
@@ -219,6 +250,7 @@ func TestLongHoldIsKept(t *testing.T) {
 
 // An operator who has mended the account need not wait for its probe.
 func TestResumeProbesAConfigAccountAtOnce(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Bind: testserver.BindRules{Accounts: map[string]string{"sluice": "another"}}})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	r.publish(t, messages(1, "+1555")...)
@@ -244,6 +276,7 @@ func joinConfig(t *testing.T, with *rig, name string, s smsc, account string) *c
 }
 
 func TestOneNameForTwoInstancesIsRefused(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	_, err := New(t.Context(), joinConfig(t, r, "test-1", s, ""), Options{})
@@ -255,6 +288,7 @@ func TestOneNameForTwoInstancesIsRefused(t *testing.T) {
 
 // Two instances share what is declared; the one that was first makes room before the second takes anything.
 func TestTwoInstancesShareTheRate(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	account := "rate: {declared: 100}\nwindow: {max: 20}\nbinds: 2\nmax_binds: 3"
 	r := startGateway(t, t.TempDir(), s, account, "")

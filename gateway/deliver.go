@@ -298,7 +298,7 @@ func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response)
 		a.destinations.accepted(d.msg.Dest().Digits)
 	case classify.Throttle:
 		perDestination := resp.Status == pdu.StatusMsgQFull && a.cfg.QueueFull == config.QueueFullDestination
-		if !a.destinations.ownAffair(now, d.msg.Dest().Digits, time.Unix(0, a.lastAccepted.Load())) && !perDestination {
+		if !a.destinations.ownAffair(now, d.msg.Dest().Digits, a.lastAccepted.get()) && !perDestination {
 			s.Answer = window.Refused
 			a.heldBack(now, v)
 		}
@@ -320,7 +320,7 @@ func (a *account) heard(d *delivery, res result, resp smpp.Response) {
 	a.metrics.latency.WithLabelValues(a.name).Observe(resp.RTT.Seconds())
 	switch {
 	case v.Class == classify.OK:
-		a.lastAccepted.Store(time.Now().UnixNano())
+		a.lastAccepted.set(time.Now())
 	case v.Class == classify.Config:
 		a.misconfigured(v)
 	case v.Scope == classify.ScopeBind:
@@ -346,7 +346,7 @@ func (a *account) escalates(v classify.Verdict, msg *queue.Message) (escalate bo
 func (d *delivery) completed(now time.Time) *rules {
 	a := d.account
 	d.rules.pace = a.gate.Snapshot().Pace
-	d.rules.othersPass = now.UnixNano()-a.lastAccepted.Load() < int64(time.Minute)
+	d.rules.othersPass = now.Sub(a.lastAccepted.get()) < time.Minute
 	return &d.rules
 }
 

@@ -23,7 +23,8 @@ type metrics struct {
 	inbound      *prometheus.CounterVec   // account, kind
 	inboundFault *prometheus.CounterVec   // account
 	duplicates   *prometheus.CounterVec   // account
-	buildInfo    *prometheus.GaugeVec     // version, commit
+	clockJumps   prometheus.Counter
+	buildInfo    *prometheus.GaugeVec // version, commit
 }
 
 // newMetrics registers the gateway's metrics; a nil registerer is fine.
@@ -85,6 +86,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "sluice_possible_duplicates_total",
 			Help: "Submits of a message whose earlier submit had an unknown outcome.",
 		}, []string{"account"}),
+		clockJumps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_clock_jumps_total",
+			Help: "Times that the clock of the machine was found to have been set by more than 2 s.",
+		}),
 		buildInfo: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sluice_build_info",
 			Help: "1, labelled with the version and commit that run.",
@@ -92,7 +97,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	if r != nil {
 		r.MustRegister(m.submits, m.answers, m.latency, m.binds, m.bindsWanted, m.reconnects, m.inFlight, m.panics,
-			m.late, m.receipts, m.inbound, m.inboundFault, m.duplicates, m.buildInfo)
+			m.late, m.receipts, m.inbound, m.inboundFault, m.duplicates, m.clockJumps, m.buildInfo)
 	}
 	return m
 }

@@ -12,6 +12,7 @@ import (
 // Two gateways on one NATS whose acknowledgement wait is shorter than the SMSC takes to answer: what one holds is not
 // handed to the other, and nothing that was pulled ahead is submitted twice.
 func TestTwoGatewaysAndAShortAckWaitMakeNoDuplicate(t *testing.T) {
+	t.Parallel()
 	const n = 80
 	s := startSMSC(t, testserver.Scenario{Latency: testserver.Between(4*time.Second, 5*time.Second)})
 	cfg := testConfig(t, t.TempDir(), s, "window: {max: 40}\nrate: {declared: 40}", "")

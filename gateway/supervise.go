@@ -41,7 +41,7 @@ type keeper struct {
 	account *account
 	number  int // from 1
 	probe   slowProbe
-	probed  int64 // when the account was last found misconfigured, Unix time in ns
+	probed  time.Time // when the account was last found misconfigured
 
 	mu   sync.Mutex
 	now  standing
@@ -254,10 +254,10 @@ func (k *keeper) backOff(ctx context.Context, lived time.Duration, err error) bo
 // nothing.
 func (k *keeper) awaitProbe(ctx context.Context, reason string) bool {
 	a := k.account
-	if a.lastAccepted.Load() > k.probed {
+	if a.lastAccepted.get().After(k.probed) {
 		k.probe.reset()
 	}
-	k.probed = time.Now().UnixNano()
+	k.probed = time.Now()
 	now := a.flow.probed()
 	wait := k.probe.next()
 	k.enter(ConfigFault, reason, time.Now().Add(wait), nil)

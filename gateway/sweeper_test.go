@@ -27,6 +27,7 @@ func short(n int, prefix string, life time.Duration) []*queue.Message {
 
 // With the SMSC down nothing is pulled, and every message ends at its deadline all the same.
 func TestDeadlinesAreKeptWhileTheSMSCIsDown(t *testing.T) {
+	t.Parallel()
 	const n = 1000
 	r := startGateway(t, t.TempDir(), downSMSC(t), "", "")
 	r.publishAll(t, short(n, "+1555", 5*time.Second))
@@ -86,6 +87,7 @@ func (r *rig) publishAll(t *testing.T, list []*queue.Message) {
 // Two gateways, and an SMSC that comes up while their sweeper is at work: each message has one final, and nothing is
 // submitted twice or after its deadline.
 func TestRecoveryDuringASweepMakesOneFinalEach(t *testing.T) {
+	t.Parallel()
 	const n = 400
 	s := downSMSC(t)
 	r := startGateway(t, t.TempDir(), s, "", "")

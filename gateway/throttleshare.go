@@ -14,7 +14,8 @@ const (
 // throttleShare counts answers, and the throttles among them, over the last 15 minutes.
 type throttleShare struct {
 	mu      sync.Mutex
-	newest  int64 // number of the newest step since the epoch
+	began   time.Time // the first time: times count from it, so that setting the clock changes nothing
+	newest  int64     // number of the newest step since then
 	answers [shareSteps]int
 	refused [shareSteps]int
 }
@@ -48,7 +49,10 @@ func (s *throttleShare) over(now time.Time, d time.Duration) float64 {
 
 // advance clears the steps that have passed and returns the place of the current one.
 func (s *throttleShare) advance(now time.Time) int {
-	step := now.UnixNano() / int64(shareStep)
+	if s.began.IsZero() {
+		s.began = now
+	}
+	step := int64(now.Sub(s.began) / shareStep)
 	for n := max(s.newest+1, step-shareSteps+1); n <= step; n++ {
 		s.answers[n%shareSteps], s.refused[n%shareSteps] = 0, 0
 	}

@@ -25,6 +25,8 @@ func (g *Gateway) watch(ctx context.Context) error {
 	if g.embedded != nil {
 		dog.server = g.embedded
 	}
+	var clock clockWatch
+	began := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -32,6 +34,10 @@ func (g *Gateway) watch(ctx context.Context) error {
 		case <-g.client.Closed():
 			return g.client.CloseCause()
 		case now := <-tick.C:
+			if jump := clock.look(now.Round(0), now.Sub(began)); jump != 0 {
+				g.metrics.clockJumps.Inc()
+				g.log.Warn("the clock of this machine was set: deadlines count by the new time, waits go on as they were", "by", jump)
+			}
 			restarted, err := dog.look(now)
 			switch {
 			case err != nil:
@@ -41,6 +47,28 @@ func (g *Gateway) watch(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// clockWatch notices that the wall clock was set. Deadlines are wall times and move with it; waits, leases and everything
+// else that is measured are counted by the monotonic clock and do not.
+type clockWatch struct {
+	wall    time.Time
+	elapsed time.Duration
+}
+
+// clockTolerance is how far the wall clock may drift from one look to the next without having been set.
+const clockTolerance = 2 * time.Second
+
+// look takes both clocks and returns by how much the wall clock was set since the last look, 0 when it was not.
+func (c *clockWatch) look(wall time.Time, elapsed time.Duration) (jump time.Duration) {
+	if !c.wall.IsZero() {
+		jump = wall.Sub(c.wall) - (elapsed - c.elapsed)
+	}
+	c.wall, c.elapsed = wall, elapsed
+	if jump.Abs() <= clockTolerance {
+		return 0
+	}
+	return jump
 }
 
 // watchdog starts a server anew whose journal has failed for too long.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"testing"
+	"time"
 )
 
 type countingServer struct{ restarts int }
@@ -42,3 +43,29 @@ func TestWatchdogRestartsAServerWhoseJournalStaysFailed(t *testing.T) {
 		}
 	}
 }
+
+func TestClockWatchTellsASetClockFromALateLook(t *testing.T) {
+	var c clockWatch
+	wall := at(0)
+	for _, step := range []struct {
+		wall, elapsed float64 // seconds since the last look
+		jump          float64
+	}{
+		{1, 1, 0},
+		{20, 20, 0}, // the machine was busy
+		{1.5, 1, 0}, // drift
+		{3601, 1, 3600},
+		{1, 1, 0},
+		{-3599, 1, -3600},
+		{1, 1, 0},
+		{600, 1, 599}, // it slept
+	} {
+		wall = wall.Add(seconds(step.wall))
+		jump := c.look(wall, c.elapsed+seconds(step.elapsed))
+		if jump != seconds(step.jump) {
+			t.Errorf("after %v s by the wall and %v s passed: set by %v, want %v s", step.wall, step.elapsed, jump, step.jump)
+		}
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -32,6 +32,7 @@ type delivery struct {
 	state     State     // from earlier deliveries
 	server    string    // the one that delivered it
 	losses    int64     // of the connection, before it was delivered
+	noted     time.Time // when the wait of an earlier delivery was written down
 	revision  uint64    // of the record when it was read or opened
 	opened    time.Time // of the record that this delivery tried to open
 	waited    *Waiting  // the record that explains the earlier deliveries, nil without one

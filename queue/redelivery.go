@@ -43,7 +43,7 @@ func (d *delivery) explain(ctx context.Context) (handOut bool, err error) {
 	case record.Open && record.At.Equal(d.opened) && !d.opened.IsZero():
 		return true, nil // opened by this delivery, and the confirmation was lost
 	case !record.Open:
-		d.state, d.waited = record.State, record
+		d.state, d.waited, d.noted = record.State, record, record.At
 		d.follows(record.Delivery)
 		return d.explained(ctx, explainedByRecord)
 	}
@@ -56,7 +56,7 @@ func (d *delivery) explain(ctx context.Context) (handOut bool, err error) {
 		d.intake.metrics.redelivered(explainedByFinal)
 		return false, d.confirmFinal(ctx, trail.final)
 	case trail.last != nil && trail.last.Delivery >= record.Delivery:
-		d.state = trail.last.state()
+		d.state, d.noted = trail.last.state(), trail.last.At
 		d.follows(trail.last.Delivery)
 		return d.explained(ctx, explainedByJournal)
 	case record.Delivery == 0 && !d.handedOutBefore():
@@ -103,8 +103,9 @@ func (d *delivery) explained(ctx context.Context, by string) (handOut bool, err 
 		}
 	}
 	d.intake.metrics.redelivered(by)
-	if time.Until(d.state.NextAttemptAt) > 0 {
+	if now := time.Now(); rest(d.state.NextAttemptAt, d.noted, now) > 0 {
 		// A restart of the server brings delays forward by up to a second.
+		d.state.NextAttemptAt = now.Add(rest(d.state.NextAttemptAt, d.noted, now)).UTC()
 		account, reason := "", reasonRedelivery
 		if d.waited != nil { // it goes on waiting for the same
 			account, reason = d.waited.Account, d.waited.Reason
@@ -112,6 +113,16 @@ func (d *delivery) explained(ctx context.Context, by string) (handOut bool, err 
 		return false, d.wait(ctx, d.state, d.state.NextAttemptAt, account, reason)
 	}
 	return true, d.open(ctx)
+}
+
+// rest is how much is left at now of a wait until next that was noted at a time. It
+// is never more than the whole wait: the clock may have been set back meanwhile.
+func rest(next, noted, now time.Time) time.Duration {
+	left := next.Sub(now)
+	if !noted.IsZero() {
+		left = min(left, next.Sub(noted))
+	}
+	return left
 }
 
 // unexplained hands the message out with an unknown outcome, and counts that

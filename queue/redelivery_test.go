@@ -205,6 +205,39 @@ func TestEarlyRedeliveryWaitsForTheRest(t *testing.T) {
 	b.wantTypes(seq, EventThrottled, EventSubmitted)
 }
 
+// A clock that was set back by an hour must not make a message wait for an hour
+// more.
+func TestClockSetBackDoesNotProlongAWait(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for now, want := range map[time.Duration]time.Duration{
+		0: time.Minute, 20 * time.Second: 40 * time.Second, -time.Hour: time.Minute, time.Hour: -59 * time.Minute,
+	} {
+		if left := rest(at.Add(time.Minute), at, at.Add(now)); left != want {
+			t.Errorf("%v after a wait of a minute was noted %v are left, want %v", now, left, want)
+		}
+	}
+
+	b := newBench(t, benchConfig{})
+	b.publish(testLane, "m")
+	h := b.holder()
+	d := h.hold()
+	o := throttled(d.State(), time.Hour+50*time.Millisecond)
+	o.State.NextAttemptAt = o.NextAttemptAt
+	record := d.record(o.State, 1, "", "throttled")
+	record.At = o.NextAttemptAt.Add(-50 * time.Millisecond) // by the clock before it was set back
+	if err := h.journal.storeRecord(t.Context(), record, 0); err != nil {
+		t.Fatal(err)
+	}
+	h.intake.forget(d)
+	h.journal.put(nak(d.reply, 0))
+	next := h.hold()
+	if s := next.State(); s.Unexplained || s.Throttles != 1 {
+		t.Errorf("state %+v, want it explained", s)
+	}
+	b.settle(next, submitted("x"))
+}
+
 func TestOnlyAckWhenLate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, benchConfig{ackWait: shortWait})

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"testing"
+	"time"
+
+	"sluice/gateway/config"
+	"sluice/queue"
+	"sluice/window"
+)
+
+// lonely is a gateway of one account without NATS or SMSC, with a confirmed share of everything.
+func lonely(t *testing.T, settings string, now time.Time) (*Gateway, *account) {
+	t.Helper()
+	cfg, err := config.Decode([]byte("accounts: {acme: {address: \"127.0.0.1:1\", system_id: x, password: y" + settings + "}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &account{
+		name: "acme", cfg: cfg.Accounts["acme"], metrics: newMetrics(nil), log: discard(),
+		gate: window.NewGate(window.NewController(window.Config{})), binds: map[window.BindID]*bind{},
+	}
+	a.openFlow(1)
+	g := &Gateway{cfg: cfg, log: discard(), accounts: []*account{a}, presence: &presence{
+		name: "gw-1", kick: make(chan struct{}, 1), tenures: map[string]*tenure{"acme": {}}, confirmed: now,
+	}}
+	t1 := g.presence.tenures["acme"]
+	a.offer(now, "gw-1", t1, nil)
+	t1.confirm(nil, a.whole())
+	a.share(t1.has, now.Add(leaseTrust))
+	return g, a
+}
+
+// An instance that cannot confirm its lease submits nothing from 7 s on, and unbinds at 10 s where the number of binds is
+// limited.
+func TestLapsedLeaseStopsSubmitsAndThenBinds(t *testing.T) {
+	for settings, bindsAfter := range map[string]int{"": 1, ", binds: 1, max_binds: 2": 0} {
+		now := time.Now()
+		g, a := lonely(t, settings, now)
+		for _, step := range []struct {
+			after time.Duration
+			open  bool
+			binds int
+		}{
+			{0, true, 1},
+			{6900 * time.Millisecond, true, 1},
+			{7 * time.Second, false, 1},
+			{9900 * time.Millisecond, false, 1},
+			{10 * time.Second, false, bindsAfter},
+			{time.Hour, false, bindsAfter},
+		} {
+			at := now.Add(step.after)
+			open, _ := a.flow.open(at) // before anybody has looked
+			g.lapse(at)
+			after, _ := a.flow.open(at)
+			why, _ := a.flow.mayBind(1)
+			if open != step.open || after != step.open || (why == "") != (step.binds == 1) {
+				t.Errorf("%q, %v after the last confirmation: open %v and %v, bind refused for %q; want open %v and %d binds",
+					settings, step.after, open, after, why, step.open, step.binds)
+			}
+		}
+	}
+}
+
+// A share that is known again after a lapse lets messages through again.
+func TestShareReturnsAfterALapse(t *testing.T) {
+	now := time.Now()
+	g, a := lonely(t, "", now.Add(-time.Minute))
+	if open, _ := a.flow.open(now); open {
+		t.Fatal("an old share is still used")
+	}
+	g.lapse(now)
+	tn := g.presence.tenures["acme"]
+	a.offer(now, "gw-1", tn, []claimant{{name: "gw-2", demand: 1, takes: stake{rate: 0.5}}})
+	tn.confirm([]claimant{{name: "gw-2", demand: 1, takes: stake{rate: 0.5}}}, a.whole())
+	a.share(tn.has, now.Add(leaseTrust))
+	if open, _ := a.flow.open(now); !open || tn.has.rate != 0.25 {
+		t.Errorf("after its return it is open %v with %v of the rate, want open with half of its half", open, tn.has.rate)
+	}
+}
+
+// The deadlines of an account are watched once nobody has pulled for it for 5 s, as far as anybody can know.
+func TestUnavailableMeansOnEveryInstance(t *testing.T) {
+	now := time.Now()
+	g, a := lonely(t, "", now)
+	a.closed = now.Add(-time.Minute)
+	second := func(seen time.Duration, p queue.Part) []other {
+		i := queue.Instance{Name: "gw-2", Lease: queue.Lease{Parts: map[string]queue.Part{"acme": p}}}
+		return []other{{Instance: i, seen: now.Add(-seen)}}
+	}
+	for name, tc := range map[string]struct {
+		others []other
+		want   bool
+	}{
+		"alone":                    {nil, true},
+		"the other pulls":          {second(0, queue.Part{}), false},
+		"closed for 4 s":           {second(0, queue.Part{Closed: true, ClosedFor: 4000}), false},
+		"closed for 5 s":           {second(0, queue.Part{Closed: true, ClosedFor: 5000}), true},
+		"closed since it was read": {second(2*time.Second, queue.Part{Closed: true, ClosedFor: 3000}), true},
+	} {
+		g.presence.others = tc.others
+		if got := g.presence.unavailable(a, now); got != tc.want {
+			t.Errorf("%s: unavailable %v, want %v", name, got, tc.want)
+		}
+	}
+	a.closed = now.Add(-4 * time.Second)
+	g.presence.others = nil
+	if g.presence.unavailable(a, now) {
+		t.Error("unavailable after 4 s")
+	}
+}
