@@ -13,7 +13,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
-.PHONY: chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid compare lint check interop cover schema peers clean
+.PHONY: chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid window-grid-smoke compare compare-short lint check interop cover schema peers clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,11 +45,17 @@ bench-session: ## Run the benchmarks of the session over loopback TCP, go-smpp's
 
 window-grid: ## Score the window on the whole grid of SMSCs (4 minutes at most); the last line is the score.
 	$(GO) test -tags grid -c -o bin/window-grid ./window/grid
-	bin/window-grid
+	bin/window-grid -test.run '^TestGrid$$'
+
+window-grid-smoke: ## Score the window on the whole grid with one seed (half a minute).
+	$(GO) test -tags grid -count=1 -run '^TestGridSmoke$$' ./window/grid
 
 compare: ## Compare the gateway with simple senders over TCP (50 minutes), as Markdown.
 	$(GO) run ./cmd/sluice compare --output markdown \
 		--scenario bucket-10 --scenario bucket-100 --scenario queue-20 --scenario outstanding-5
+
+compare-short: ## The same with one SMSC for 30 s each (2 minutes); checks what is lost and the order of the senders.
+	SLUICE_COMPARE=30s $(GO) test -count=1 -v -run '^TestCompare$$' ./cmd/sluice/compare
 
 chaos: build bin/chaos ## Break everything at random for 30 minutes while 100,000 messages flow; SEED=1.
 	bin/chaos --bin bin --seed $(SEED)

@@ -1,7 +1,10 @@
 package testserver
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +29,16 @@ func TestScenarioFiles(t *testing.T) {
 				t.Errorf("name is %q, description %q: want the file's name and a sentence", sc.Name, sc.Description)
 			}
 			bubble(t, sc, func(t *testing.T, s *Server) {
-				want := map[string]pdu.Status{"wrong-password": pdu.StatusInvPaswd, "bind-refused": pdu.StatusBindFail}[name]
 				c := connect(t, s)
+				if refuse := sc.Bind.Refuse; refuse.Silent || refuse.Drop {
+					c.send(&pdu.Bind{ SystemID: "sluice", Password: "secret"})
+					time.Sleep(2 * time.Minute)
+					if got := s.Stats(); got.Submits != 0 || len(c.replies) > 0 {
+						t.Errorf("an answer where none was to come")
+					}
+					return
+				}
+				want := map[string]pdu.Status{"f21-wrong-password": pdu.StatusInvPaswd, "bind-refused": pdu.StatusBindFail}[name]
 				if r := c.bindAs(pdu.IDBindTransceiver, "sluice", "secret"); r.Status != want {
 					t.Fatalf("bind: %v, want %v", r.Status, want)
 				}
@@ -41,6 +52,48 @@ func TestScenarioFiles(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Every controller case of the benchmark set has a scenario that names it, as has every field report that is about an
+// SMSC, and the list of them is complete.
+func TestScenariosNameTheirCases(t *testing.T) {
+	list, err := os.ReadFile("../configs/scenarios/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../configs/scenarios/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, file := range files {
+		sc, err := Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range regexp.MustCompile(`\b[BF]\d+\b`).FindAllString(sc.Description, -1) {
+			named[id] = true
+		}
+		if row := "| [" + sc.Name + "](" + filepath.Base(file) + ") | " + strings.TrimSpace(sc.Description) + " |"; !strings.Contains(string(list), row) {
+			t.Errorf("README.md lacks %s", row)
+		}
+		if id := regexp.MustCompile(`^[bf]\d+`).FindString(sc.Name); id != "" && !strings.Contains(sc.Description, strings.ToUpper(id[:1])+strings.TrimPrefix(id[1:], "0")) && !strings.Contains(sc.Description, strings.ToUpper(id)) {
+			t.Errorf("%s does not say that it is about %s", file, id)
+		}
+	}
+	var want []string
+	for i := 1; i <= 25; i++ {
+		want = append(want, fmt.Sprintf("B%d", i))
+	}
+	// The others are about what a client does by itself, whatever the SMSC.
+	for _, i := range []int{2, 6, 7, 9, 14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 28, 29, 31, 32, 33, 34, 35, 37, 38, 39, 41, 44, 45} {
+		want = append(want, fmt.Sprintf("F%02d", i))
+	}
+	for _, id := range want {
+		if !named[id] {
+			t.Errorf("no scenario names %s", id)
+		}
 	}
 }
 
