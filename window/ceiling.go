@@ -105,6 +105,9 @@ func (c *Controller) trial(now time.Time, t Ticket, s Signal) {
 	case t.held:
 		c.unused(now)
 	default:
+		if t.idle {
+			c.fresh = 0
+		}
 		if c.strays++; c.strays > 1+tolerated*c.fresh {
 			c.unused(now)
 		}

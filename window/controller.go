@@ -94,6 +94,9 @@ const (
 	// late is how far a message may trail its slot and still count as paced, and all the time that is ever caught up.
 	late = time.Millisecond
 
+	// pause is how long nothing was sent when a bucket may have filled up.
+	pause = 100 * time.Millisecond
+
 	congested = 90 // congestion_state that counts as a refusal
 	loaded    = 80 // congestion_state that lets no probe start
 )
@@ -133,6 +136,7 @@ type Ticket struct {
 	paced  bool    // the pace was the limit, not an empty queue or a full window
 	capped bool    // MaxWindow was the limit
 	held   bool    // the bind's window was
+	idle   bool    // it came after a pause
 }
 
 // NewController starts from the declared rate, else from the remembered ceiling, else from nothing. Values that make
@@ -281,6 +285,7 @@ func (c *Controller) OnSend(now time.Time, id BindID) Ticket {
 	t := Ticket{bind: b, n: c.issued, seq: b.sent, at: now, paced: !now.After(c.slot.Add(late))}
 	t.capped = !t.paced && !c.full.Before(c.slot)
 	t.held = !t.paced && !b.full.Before(c.slot)
+	t.idle = now.Sub(c.slot) > pause
 	if c.mode == Probe {
 		t.step = c.step
 	}

@@ -3,6 +3,8 @@ package window
 import (
 	"testing"
 	"time"
+
+	"sluice/testserver/limiter"
 )
 
 // A busy machine wakes a sender too late now and then: that says nothing about the level being tried. A queue that
@@ -42,5 +44,21 @@ func TestStraysDoNotEndAProbe(t *testing.T) {
 				t.Errorf("the pace is %.1f/s; want it above %d/s: %v", pace, 10*startRate, c.climbs)
 			}
 		})
+	}
+}
+
+// Bursts with pauses between find a bucket full each time. What it pays for is not the rate that the SMSC accepts: a
+// level must stand in one go.
+func TestBurstsDoNotFlatterAProbe(t *testing.T) {
+	for seed := range uint64(3) {
+		s := simulate(scenario{
+			smsc: bucket(20, 20), rtt: ms(40), length: 30 * time.Minute, warm: 5 * time.Minute,
+			arrivals: pulses(2.5, []limiter.Step{{At: 0, Rate: 350}, {At: 100 * time.Millisecond, Rate: 0}}),
+		}, seed)
+		share, ceiling := float64(s.warmRefused)/float64(s.warmSubmits), s.senders[0].c.ceiling
+		t.Logf("%.2f %% refused, ceiling %.1f", 100*share, ceiling)
+		if share > .01 || float64(s.taken) < .99*float64(s.arrived) {
+			t.Errorf("%.2f %% refused, %d of %d taken", 100*share, s.taken, s.arrived)
+		}
 	}
 }
