@@ -39,9 +39,33 @@ func (g *Gateway) openAccounts(ctx context.Context) error {
 }
 
 func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Account, hosts *hosts) (*account, error) {
-	table, err := cfg.StatusTable()
+	a, lanes, err := g.newAccount(name, cfg, hosts)
 	if err != nil {
 		return nil, err
+	}
+	wanted, err := g.client.ReadControl(ctx, name)
+	if err != nil {
+		return nil, err // what an operator has stopped must not go on by itself
+	}
+	a.follow.window, a.follow.shown = g.windowConfig(ctx, name, cfg, wanted.Desired), g.presence.expected(name)
+	a.gate = window.NewGate(window.NewController(a.follow.window))
+	a.control(time.Now(), wanted)
+	in, err := g.client.OpenIntake(ctx, g.journal, queue.IntakeConfig{
+		Lanes: lanes, AckWait: g.cfg.Streams.AckWait, Metrics: g.queue,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.intake, a.lanes = in, in
+	g.teardown.push("intake of account "+name, in.Close)
+	return a, nil
+}
+
+// newAccount builds an account that still lacks its window and its intake, and says which lanes lead to it.
+func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*account, []queue.IntakeLane, error) {
+	table, err := cfg.StatusTable()
+	if err != nil {
+		return nil, nil, err
 	}
 	work, abandon := context.WithCancel(context.Background())
 	a := &account{
@@ -64,15 +88,8 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 		a.keepers = append(a.keepers, newKeeper(a, n+1))
 	}
 	if a.smpp, err = smppConfig(cfg, a); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	wanted, err := g.client.ReadControl(ctx, name)
-	if err != nil {
-		return nil, err // what an operator has stopped must not go on by itself
-	}
-	a.follow.window, a.follow.shown = g.windowConfig(ctx, name, cfg, wanted.Desired), g.presence.expected(name)
-	a.gate = window.NewGate(window.NewController(a.follow.window))
-	a.control(time.Now(), wanted)
 	a.metrics.binds.WithLabelValues(name).Set(0)
 	a.metrics.bindsWanted.WithLabelValues(name).Set(float64(cfg.Binds))
 
@@ -87,24 +104,13 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 			attempts: r.Attempts, per: r.AttemptsPer, expiresIn: r.ExpiresIn, keepTerminal: r.TerminalToDeferred,
 		}
 	}
-	in, err := g.client.OpenIntake(ctx, g.journal, queue.IntakeConfig{
-		Lanes: lanes, AckWait: g.cfg.Streams.AckWait, Metrics: g.queue,
-	})
-	if err != nil {
-		return nil, err
-	}
-	a.intake, a.lanes = in, in
-	g.teardown.push("intake of account "+name, in.Close)
-	return a, nil
+	return a, lanes, nil
 }
 
 // windowConfig is what the controller starts from: the operator's word, else what was learned in the last 7 days; of the
 // latter the share that this instance can expect.
 func (g *Gateway) windowConfig(ctx context.Context, name string, cfg *config.Account, d queue.Desired) window.Config {
-	w := window.Config{
-		Declared: cfg.Rate.Declared, MaxWindow: cfg.Window.Max, ProbeBudget: float64(cfg.Rate.ProbeBudget),
-		NoiseMax: float64(cfg.Noise.Max), NoiseIgnore: float64(cfg.Noise.Ignore),
-	}
+	w := configuredWindow(cfg)
 	l, ok, err := g.client.GetLearned(ctx, name)
 	switch {
 	case err != nil:
@@ -116,6 +122,14 @@ func (g *Gateway) windowConfig(ctx context.Context, name string, cfg *config.Acc
 		w.Declared = *d.Rate
 	}
 	return w
+}
+
+// configuredWindow is what the configuration says of the window.
+func configuredWindow(cfg *config.Account) window.Config {
+	return window.Config{
+		Declared: cfg.Rate.Declared, MaxWindow: cfg.Window.Max, ProbeBudget: float64(cfg.Rate.ProbeBudget),
+		NoiseMax: float64(cfg.Noise.Max), NoiseIgnore: float64(cfg.Noise.Ignore),
+	}
 }
 
 // smppConfig is the session's part of an account's configuration.

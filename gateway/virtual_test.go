@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/gateway/config"
+	"sluice/queue"
+	"sluice/queue/memory"
+	"sluice/smpp"
+	"sluice/testserver"
+	"sluice/window"
+)
+
+// virtual is an account with its real window, rules and session, on a queue in memory, and a fake SMSC at the other end
+// of a pipe. It lives in a synctest bubble, where an hour takes seconds.
+type virtual struct {
+	*account
+	source *memory.Source
+	smsc   *testserver.Server
+	stop   func() // waits until what is in flight is settled and the session unbound
+}
+
+// startVirtual binds the account and lets it send. extra is YAML under the account.
+func startVirtual(t *testing.T, sc testserver.Scenario, extra string) *virtual {
+	t.Helper()
+	cfg, err := config.Decode([]byte("accounts:\n  acme:\n    address: \"127.0.0.1:1\"\n    system_id: sluice\n    password: secret\n" + indent(extra)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Gateway{cfg: cfg, log: discard(), metrics: newMetrics(nil), presence: &presence{kick: make(chan struct{}, 1)}}
+	a, lanes, err := g.newAccount("acme", cfg.Accounts["acme"], newHosts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.gate = window.NewGate(window.NewController(configuredWindow(a.cfg)))
+	a.flow.share("", time.Now().Add(1000*time.Hour), a.cfg.Binds) // it has no other instances to ask
+	v := &virtual{account: a, source: memory.New(memory.Config{Lanes: lanes}), smsc: testserver.New(sc)}
+	a.intake, a.random = v.source, seeded(7)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	a.dial = func(context.Context, smpp.Config) (net.Conn, error) {
+		near, far := net.Pipe()
+		running.Go(func() { _ = v.smsc.ServeConn(context.Background(), far) }) // ends with the session
+		return near, nil
+	}
+	running.Go(func() { a.keepers[0].supervise(ctx) })
+	running.Go(func() { a.pump(ctx) })
+	v.stop = func() {
+		cancel()
+		running.Wait()
+		a.carrying.Wait()
+	}
+	synctest.Wait()
+	return v
+}
+
+// seeded is a source of numbers in [0, 1) for several goroutines.
+func seeded(seed uint64) func() float64 {
+	var mu sync.Mutex
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	return func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return rnd.Float64()
+	}
+}
+
+// publish adds one message of that number to the queue.
+func (v *virtual) publish(t *testing.T, n int, to string) {
+	t.Helper()
+	m := &queue.Message{ID: fmt.Sprintf("m-%d", n), From: "1000", To: to, Text: "hello"}
+	if _, _, err := v.source.Publish(context.Background(), "main", "normal", m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finals counts the final outcomes in the journal.
+func (v *virtual) finals() map[queue.EventType]int {
+	n := map[queue.EventType]int{}
+	for _, e := range v.source.Events(0) {
+		if e.Type.Final() {
+			n[e.Type]++
+		}
+	}
+	return n
+}
