@@ -31,7 +31,7 @@ func TestScenarioFiles(t *testing.T) {
 			bubble(t, sc, func(t *testing.T, s *Server) {
 				c := connect(t, s)
 				if refuse := sc.Bind.Refuse; refuse.Silent || refuse.Drop {
-					c.send(&pdu.Bind{ SystemID: "sluice", Password: "secret"})
+					c.send(&pdu.Bind{SystemID: "sluice", Password: "secret"})
 					time.Sleep(2 * time.Minute)
 					if got := s.Stats(); got.Submits != 0 || len(c.replies) > 0 {
 						t.Errorf("an answer where none was to come")
