@@ -65,6 +65,10 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 		if err != nil || d.start(permit) != nil {
 			break // the bind ended, or the deadline came
 		}
+		if n == 0 && d.job.Cancelled() {
+			permit.Release(window.Signal{Answer: window.Lost})
+			break
+		}
 		resp, err := d.submit(p)
 		if errors.Is(err, smpp.ErrNotSent) {
 			permit.Release(window.Signal{Answer: window.Lost})
@@ -88,6 +92,8 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 	switch now := time.Now(); {
 	case len(d.results) > 0:
 		d.settle(d.completed(now).decided(now, d.letter, d.results))
+	case d.job.Cancelled():
+		d.settle(d.rules.cancelled(d.letter))
 	case d.late(now):
 		d.settle(d.rules.expired(now, d.letter))
 	default:
@@ -107,6 +113,9 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 		account: a.name, route: a.routes[d.job.Route()], unknown: a.unknown, slots: &a.slots, random: a.random,
 	}
 	settle := func(o queue.Outcome) func() { return func() { d.settle(o) } }
+	if d.job.Cancelled() {
+		return settle(d.rules.cancelled(d.letter))
+	}
 	if fault := d.decode(); fault != nil {
 		return settle(*fault)
 	}
@@ -366,6 +375,7 @@ func (d *delivery) left(now time.Time) time.Duration {
 // settled; the queue keeps the message.
 func (d *delivery) settle(o queue.Outcome) {
 	a := d.account
+	o = d.unlessCancelled(o)
 	d.index(&o)
 	d.indexEchoes(&o)
 	d.letter.state = o.State

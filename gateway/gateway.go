@@ -71,7 +71,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 	g.queue = queue.NewMetrics(opts.Registry)
 	g.metrics.buildInfo.WithLabelValues(opts.Version, opts.Commit).Set(1)
 	for _, step := range []func(context.Context) error{
-		g.startNATS, g.ensureTopology, g.openJournal, g.openPresence, g.openAccounts, g.serveAdmin, g.serveHTTP,
+		g.startNATS, g.ensureTopology, g.openJournal, g.watchCancels, g.openPresence, g.openAccounts, g.serveAdmin, g.serveHTTP,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, g.teardown.run())

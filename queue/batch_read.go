@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ type batchRequest struct {
 	Batch    int        `json:"batch"`
 	MaxBytes int        `json:"max_bytes"`
 }
+
+// ErrNoStreams reports that NATS has none of the streams of a gateway.
+var ErrNoStreams = errors.New("the streams of a gateway are not there")
 
 // scan calls f for the messages of a stream on a subject, wildcards allowed,
 // from a time on unless that is zero, until it returns false. It reads by direct
@@ -73,6 +77,9 @@ func (c *Client) scanOnce(
 		next, cancel := context.WithTimeout(ctx, readTimeout)
 		reply, err := sub.NextMsgWithContext(next)
 		cancel()
+		if errors.Is(err, nats.ErrNoResponders) {
+			err = ErrNoStreams
+		}
 		if err != nil {
 			return 0, false, err
 		}

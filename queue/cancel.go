@@ -54,7 +54,10 @@ const reasonCancelled = "cancelled"
 func (c *Client) Cancel(
 	ctx context.Context, j *Journal, seq uint64, id string, ask func(context.Context) (held bool, err error),
 ) (Cancelling, error) {
-	r := Cancelling{Seq: seq, ID: id}
+	r := Cancelling{Seq: seq, ID: id, Result: CancelNotFound}
+	if seq == 0 {
+		return r, nil
+	}
 	m, err := c.readLeader(ctx, c.names.Load().mt, readRequest{Seq: seq})
 	if errors.Is(err, errNoMessage) {
 		return c.endOf(ctx, j, r, time.Time{})

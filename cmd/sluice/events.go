@@ -63,7 +63,7 @@ func events(c *cli.Context) error {
 			return nil
 		}
 		if err != nil {
-			return err
+			return explain(err)
 		}
 		line, err := print(&e)
 		if err != nil {

@@ -53,6 +53,7 @@ func app(out, errs io.Writer) *cli.App {
 		OnUsageError:         usageError,
 		Commands: strict("", append([]*cli.Command{
 			runCommand(), demoCommand(), simulateCommand(), compareCommand(), checkCommand(), sendCommand(), bindsCommand(), bindCommand(), accountsCommand(), eventsCommand(), codesCommand(),
+			messageCommand(), queueCommand(), waitingCommand(), deferredCommand(), cancelCommand(),
 		}, controlCommands()...)),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

@@ -9,10 +9,13 @@ import (
 	"time"
 )
 
-// printTable aligns rows under a header.
+// printTable aligns rows under a header, if there is one.
 func printTable(w io.Writer, header []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{header}, rows...) {
+	if header != nil {
+		rows = append([][]string{header}, rows...)
+	}
+	for _, row := range rows {
 		if _, err := fmt.Fprintln(t, strings.Join(row, "\t")); err != nil {
 			return err
 		}

@@ -64,13 +64,18 @@ func ask[T any](ctx context.Context, nc *nats.Conn, verb string) ([]T, Gathered,
 
 // gather publishes a request and collects the answers until they stop coming.
 func gather(ctx context.Context, nc *nats.Conn, subject string) ([]*nats.Msg, error) {
+	return askWith(ctx, nc, subject, nil)
+}
+
+// askWith is gather with a body.
+func askWith(ctx context.Context, nc *nats.Conn, subject string, body []byte) ([]*nats.Msg, error) {
 	inbox := nc.NewRespInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, fmt.Errorf("asking the gateways: %w", err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err := nc.PublishRequest(subject, inbox, nil); err != nil {
+	if err := nc.PublishRequest(subject, inbox, body); err != nil {
 		return nil, fmt.Errorf("asking the gateways: %w", err)
 	}
 	var answers []*nats.Msg

@@ -19,7 +19,7 @@ const everyone = "all"
 // Reporter is a gateway that can tell about itself. Its methods are called on a goroutine of the service and must
 // not block.
 type Reporter interface {
-	Instance() string
+	Canceller
 	// Version is a semantic version, such as 0.1.0.
 	Version() string
 	Binds() []Bind
@@ -44,6 +44,7 @@ func Serve(nc *nats.Conn, r Reporter) (stop func() error, err error) {
 		err := errors.Join(
 			group.AddEndpoint("binds", answer(func() any { return r.Binds() })),
 			group.AddEndpoint("accounts", answer(func() any { return r.Accounts() })),
+			group.AddEndpoint("cancel", cancelHandler(r)),
 		)
 		if err != nil {
 			_ = service.Stop()
