@@ -217,8 +217,9 @@ func TestOperatorsCommands(t *testing.T) {
 	_, errs = call(t, url, 1, "deferred", "replay", "refused")
 	contains(t, "replay of nothing", errs, "no such message is deferred")
 
-	publishRaw(t, url, "sms.mt.main.bulk", `{"v":1,"id":"bad","to":"+11100","text":"x","receipt":"yes"}`, `{"v":1,"id":"new","to":"+11100","text":"x","fancy":true}`)
+	publishRaw(t, url, "sms.mt.main.bulk", `{"v":1,"id":"bad","to":"+11100","text":"x","receipt":"yes"}`)
 	waitsFor(t, url, "bad", queue.PlaceDeferred)
+	publishRaw(t, url, "sms.mt.main.bulk", `{"v":1,"id":"new","to":"+11100","text":"x","fancy":true}`)
 	waitsFor(t, url, "new", queue.PlaceDeferred)
 	out, errs = call(t, url, 1, "deferred", "replay", "--all")
 	contains(t, "replay --all", out+errs, "receipt: want true or false", `unknown field "fancy"`, "--force", "2 of 2 messages stay deferred")
