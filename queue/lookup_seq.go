@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ErrUnknownMessage reports a message of which nothing is left: no such message
@@ -42,21 +44,16 @@ func (c *Client) Identify(ctx context.Context, seq uint64) (id string, published
 	if seq > stream.CachedInfo().State.LastSeq {
 		return "", time.Time{}, ErrUnknownMessage
 	}
-	since, err := c.publishedAfter(ctx, seq)
+	since, err := c.publishedAfter(ctx, seq, stampSlack(stream.CachedInfo()))
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	err = c.scan(ctx, n.events, n.evtPrefix+">", since, func(m *storedMessage) bool {
-		var e Event
-		if json.Unmarshal(m.Data, &e) == nil && e.Seq == seq && e.ID != "" {
-			id, published = e.ID, e.published()
+	for e, err := range c.Events(ctx, EventFilter{Seq: seq, Since: since}) {
+		if err != nil || e.ID != "" {
+			return e.ID, e.published(), err
 		}
-		return id == ""
-	})
-	if err == nil && id == "" {
-		err = ErrUnknownMessage
 	}
-	return id, published, err
+	return "", time.Time{}, ErrUnknownMessage
 }
 
 // published is when the message of an outcome was stored; zero for other events.
@@ -75,10 +72,20 @@ const (
 	probedEvents = 50 // for one that is an outcome
 )
 
+// stampSlack is how much earlier than its message an event may seem to be stored:
+// the queue age is cut to milliseconds, and in a cluster another server may have
+// stamped it.
+func stampSlack(stream *jetstream.StreamInfo) time.Duration {
+	if stream.Config.Replicas > 1 {
+		return clockSlack
+	}
+	return 10 * time.Millisecond
+}
+
 // publishedAfter is a time before which the message was not published: the last
 // at which one with a smaller sequence was, among those found. Sequences and times
 // of publishing have the same order, and each outcome tells both of its message.
-func (c *Client) publishedAfter(ctx context.Context, seq uint64) (time.Time, error) {
+func (c *Client) publishedAfter(ctx context.Context, seq uint64, slack time.Duration) (time.Time, error) {
 	n := c.names.Load()
 	stream, err := c.js.Stream(ctx, n.events)
 	if err != nil {
@@ -98,7 +105,7 @@ func (c *Client) publishedAfter(ctx context.Context, seq uint64) (time.Time, err
 		case e == nil || e.Seq > seq:
 			high = middle
 		case e.Seq == seq:
-			return e.published().Add(-clockSlack), nil
+			return e.published().Add(-slack), nil
 		default:
 			low = middle
 			if p := e.published(); p.After(after) {
@@ -106,7 +113,7 @@ func (c *Client) publishedAfter(ctx context.Context, seq uint64) (time.Time, err
 			}
 		}
 	}
-	return after.Add(-clockSlack), nil
+	return after.Add(-slack), nil
 }
 
 // outcomeAt is the first outcome at or soon after a time, nil without one.
