@@ -147,7 +147,7 @@ func (c *Client) mayReplay(ctx context.Context, d *Deferred, h history, o Replay
 func (h *history) objection(d *Deferred, fault error) error {
 	var unknown *UnknownFieldError
 	switch {
-	case h.accepted != nil && h.accepted.Type == EventReceipt:
+	case h.accepted != nil && h.accepted.Receipt != nil:
 		return refuse("the SMSC has message %d: a receipt says %s; --force sends it a second time", d.Seq, h.accepted.Receipt.State)
 	case h.accepted != nil:
 		return refuse("the SMSC has accepted message %d: event %s at %s; --force sends it a second time", d.Seq, h.accepted.Type,
