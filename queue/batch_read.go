@@ -13,9 +13,10 @@ import (
 )
 
 // scanBatch is how many messages one request of a scan asks for, and scanBytes
-// how many octets: the server sends them without waiting for the reader.
+// how many octets: the server sends them without waiting for the reader. With
+// each request it counts what is left, which takes as long as a long journal.
 const (
-	scanBatch = 512
+	scanBatch = 1 << 16
 	scanBytes = 8 << 20
 )
 
