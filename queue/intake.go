@@ -25,6 +25,10 @@ type IntakeLane struct {
 	Weight int
 	// ExpiresIn is the validity of messages that name none; 0 is no limit.
 	ExpiresIn time.Duration
+	// Open says whether to pull from the lane now, as another account may have
+	// the first call on it. It is asked about ten times a second, must not
+	// block, and is nil for a lane that is always open.
+	Open func() bool
 }
 
 // IntakeConfig describes the source of jobs of one account.

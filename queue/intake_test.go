@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -357,5 +358,27 @@ func TestCloseWhileCallersWait(t *testing.T) {
 		if err := <-result; !errors.Is(err, ErrClosed) {
 			t.Errorf("%v, want ErrClosed", err)
 		}
+	}
+}
+
+// A closed lane is left alone, also by the watchdog, and gives its messages once it opens.
+func TestClosedLaneIsNotPulled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{lanes: testLanes})
+	var open atomic.Bool
+	intake := b.intake(IntakeConfig{
+		Lanes:  []IntakeLane{{Lane: testLanes[0], Open: open.Load}, {Lane: testLanes[1], Weight: 1}},
+		timing: intakeTiming{watchdog: 50 * time.Millisecond},
+	})
+	closed := b.publish(testLanes[0], "closed")[0]
+	for n := range 20 {
+		seq := b.publish(testLanes[1], fmt.Sprint(n))[0]
+		if job := b.next(intake); job.Seq() != seq {
+			t.Fatalf("got message %d, want %d of the open lane", job.Seq(), seq)
+		}
+	}
+	open.Store(true)
+	if job := b.next(intake); job.Seq() != closed {
+		t.Errorf("got message %d, want %d of the lane that opened", job.Seq(), closed)
 	}
 }

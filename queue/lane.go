@@ -98,7 +98,11 @@ func (l *lane) drain(ctx context.Context) error {
 }
 
 // ready reports whether the lane may ask now.
-func (l *lane) ready(now time.Time) bool { return !l.rebuilding && !now.Before(l.retryAt) }
+func (l *lane) ready(now time.Time) bool {
+	return !l.rebuilding && !now.Before(l.retryAt) && l.isOpen()
+}
+
+func (l *lane) isOpen() bool { return l.Open == nil || l.Open() }
 
 // request makes a pull request for size messages, under the intake's lock.
 func (l *lane) request(size int, now time.Time, expires time.Duration) write {

@@ -169,6 +169,9 @@ func (i *Intake) checkPulls(running context.Context) {
 		return
 	}
 	for _, l := range i.lanes {
+		if !l.isOpen() {
+			continue
+		}
 		ctx, cancel := context.WithTimeout(running, readTimeout)
 		consumer, err := i.client.js.Consumer(ctx, i.names.mt, durable(l.Lane))
 		cancel()
