@@ -44,7 +44,8 @@ type account struct {
 	lanes   *queue.Intake // the same where it is JetStream's, for the sweeper
 	flow    *flow
 	follow  controlled
-	moved   func() // called when it can pull again, or no longer
+	moved   func()                     // called when it can pull again, or no longer
+	others  func(name string) *account // the gateway's accounts
 	routes  map[string]routePolicy
 	host    *hostBackoff
 	slots   retrySlots
@@ -263,5 +264,12 @@ func (a *account) carry(permit window.Permit, b *bind) {
 		return
 	}
 	crashpoint.At(crashpoint.AfterPull)
+	if other := a.rival(job.State()); other != nil {
+		permit.Release(window.Signal{})
+		if !other.takeOver(job) {
+			a.giveBack(job, time.Now().Add(failoverAfter))
+		}
+		return
+	}
 	a.deliver(permit, b, job)
 }

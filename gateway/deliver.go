@@ -97,7 +97,7 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 	case d.late(now):
 		d.settle(d.rules.expired(now, d.letter))
 	default:
-		d.giveBack(time.Time{})
+		a.giveBack(job, time.Time{})
 	}
 }
 
@@ -129,7 +129,7 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 		return settle(d.rules.deferred(&d.letter, reasonOutcomeUnknown))
 	case st.Unknowns > 0:
 		if ok, again := a.silence.mayResend(now); !ok {
-			return func() { d.giveBack(again) }
+			return func() { a.giveBack(d.job, again) }
 		}
 	}
 	e, refused := a.encode(d.job, d.msg, st.Reference, d.left(now))
@@ -415,9 +415,9 @@ func (a *account) settledAs(job queue.Job, o queue.Outcome) {
 }
 
 // giveBack returns a message that was not written, at no cost to it: at once, or not before a given time.
-func (d *delivery) giveBack(until time.Time) {
-	if err := d.job.Release(d.account.work, until); err != nil {
-		d.account.log.Warn("message not given back, it returns after the acknowledgement wait", "seq", d.job.Seq(), "error", err)
+func (a *account) giveBack(job queue.Job, until time.Time) {
+	if err := job.Release(a.work, until); err != nil {
+		a.log.Warn("message not given back, it returns after the acknowledgement wait", "seq", job.Seq(), "error", err)
 	}
 }
 

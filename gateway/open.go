@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"sluice/gateway/config"
@@ -76,7 +77,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 		},
 		references: text.NewReferences(), matching: matchingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
 		store: g.client, journal: g.journal, work: work, abandon: abandon,
-		binds: map[window.BindID]*bind{}, moved: g.presence.poke, follow: controlled{asked: make(chan struct{}, 1)},
+		binds: map[window.BindID]*bind{}, moved: g.presence.poke, others: g.account, follow: controlled{asked: make(chan struct{}, 1)},
 	}
 	limited := cfg.Binds
 	if cfg.MaxBinds > 0 {
@@ -96,10 +97,16 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 	var lanes []queue.IntakeLane
 	for _, route := range sortedKeys(g.cfg.Routes) {
 		r := g.cfg.Routes[route]
-		if r.Accounts[0] != name {
+		turn := slices.Index(r.Accounts, name)
+		if turn < 0 {
 			continue
 		}
-		lanes = append(lanes, lanesOf(route, r)...)
+		for _, lane := range lanesOf(route, r) {
+			if turn > 0 {
+				lane.Open = g.noneCan(r.Accounts[:turn])
+			}
+			lanes = append(lanes, lane)
+		}
 		a.routes[route] = routePolicy{
 			attempts: r.Attempts, per: r.AttemptsPer, expiresIn: r.ExpiresIn, keepTerminal: r.TerminalToDeferred,
 		}

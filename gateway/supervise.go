@@ -40,6 +40,7 @@ func (e *unwantedError) Error() string { return e.why }
 type keeper struct {
 	account *account
 	number  int // from 1
+	address int // counts the tries that failed, to take turns among the account's addresses
 	probe   slowProbe
 	probed  time.Time // when the account was last found misconfigured
 
@@ -112,6 +113,7 @@ func (k *keeper) supervise(ctx context.Context) {
 func (k *keeper) runBind(ctx context.Context) (lived time.Duration, err error) {
 	sessions, err := k.open(ctx)
 	if err != nil {
+		k.address++ // the next try is at the next address, where there are several
 		return 0, err
 	}
 	started := time.Now()
@@ -129,6 +131,7 @@ func (k *keeper) open(ctx context.Context) (sessions []*smpp.Session, err error)
 	for _, mode := range modes {
 		cfg := a.smpp
 		cfg.Mode = mode
+		cfg.Address = a.cfg.Address[k.address%len(a.cfg.Address)]
 		session, err := a.connect(ctx, cfg)
 		if err != nil {
 			for _, s := range sessions {

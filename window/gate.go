@@ -160,6 +160,23 @@ func (g *Gate) Acquire(ctx context.Context) (Permit, error) {
 	return Permit{}, ctx.Err()
 }
 
+// AcquireOn takes a place on a bind at once, whether or not its window has room: for a message that has to follow its
+// earlier parts there, and must not wait behind permits that are parked for messages. When it may start is decided as
+// for any other. It fails with ErrBindRemoved.
+func (g *Gate) AcquireOn(id BindID) (Permit, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at := slices.IndexFunc(g.binds, func(b *gateBind) bool { return b.id == id })
+	if at < 0 {
+		return Permit{}, ErrBindRemoved
+	}
+	s := g.take()
+	s.bind = g.binds[at]
+	s.bind.reserved++
+	g.reserved++
+	return s.handle(), nil
+}
+
 // pump does whatever has become possible. It runs, under the lock, after everything that may have changed something,
 // so that no wake-up can be lost.
 func (g *Gate) pump(now time.Time) {

@@ -8,7 +8,7 @@ import (
 // Account is one system_id at one SMSC. Only address, system_id and password
 // are required.
 type Account struct {
-	// Address of the SMSC as host:port. This version takes exactly one.
+	// Address of the SMSC as host:port, or a list of them that take turns when one cannot be reached or refuses the bind.
 	Address []string `yaml:"address"`
 	// TLS to the SMSC.
 	TLS TLS `yaml:"tls"`

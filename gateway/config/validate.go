@@ -47,7 +47,6 @@ func (c *Config) validate() []error {
 		v.route("routes."+name, r)
 	}
 	v.unrouted()
-	v.unsupported()
 	return v.faults
 }
 
@@ -352,7 +351,10 @@ func (v *validator) route(at string, r *Route) {
 	if len(r.Accounts) == 0 {
 		v.add(at+".accounts", "", "is missing", "name the account that serves the route")
 	}
-	for _, name := range r.Accounts {
+	for i, name := range r.Accounts {
+		if slices.Contains(r.Accounts[:i], name) {
+			v.add(at+".accounts", name, "is named twice", "name each account once, in the order in which they are tried")
+		}
 		if v.c.Accounts[name] == nil {
 			remedy := "add it under accounts"
 			if near := nearest(name, slices.Sorted(maps.Keys(v.c.Accounts))); near != "" {

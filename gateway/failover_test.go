@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"sluice/gateway/admin"
+	"sluice/queue"
+	"sluice/smpp/pdu"
+	"sluice/testserver"
+)
+
+// backup is YAML of a second account and a route over both.
+func backup(s smsc) string {
+	return fmt.Sprintf("  backup: {address: %q, system_id: sluice, password: secret}\nroutes: {main: {accounts: [acme, backup]}}", s.addr)
+}
+
+func TestRouteFailsOverAndBack(t *testing.T) {
+	t.Parallel()
+	refusing := testserver.BindRules{Refuse: testserver.Refusal{Drop: true, Times: 4}}
+	first := startSMSC(t, testserver.Scenario{Bind: refusing})
+	second := startSMSC(t, testserver.Scenario{})
+	r := startGateway(t, t.TempDir(), first, "", backup(second))
+	r.publish(t, messages(5, "+1555")...)
+	for _, e := range r.await(t, 5, isFinal) {
+		if e.Type != queue.EventSubmitted || e.Account != "backup" {
+			t.Errorf("%s: %s over %s, want submitted over backup", e.ID, e.Type, e.Account)
+		}
+	}
+	r.awaitAccount(t, "both accounts are bound", func(a admin.Account) bool { return a.State == string(Bound) })
+	r.publish(t, messages(5, "+1666")...)
+	onFirst := 0
+	for _, e := range r.await(t, 10, isFinal)[5:] {
+		if e.Account == "acme" {
+			onFirst++
+		}
+	}
+	if onFirst < 4 { // one may have been asked for by the backup when its turn ended
+		t.Errorf("%d of 5 messages went over the first account once it was bound, want at least 4", onFirst)
+	}
+	if a, b := first.Stats().Accepted, second.Stats().Accepted; a+b != 10 {
+		t.Errorf("the SMSCs accepted %d and %d messages, want 10 in all", a, b)
+	}
+}
+
+// The parts of a message stay with the SMSC that has taken the first ones, also when another account pulls it.
+func TestPartsFollowTheirAccount(t *testing.T) {
+	t.Parallel()
+	first := startSMSC(t, testserver.Scenario{
+		// Bound only after the backup has taken the first part of the message.
+		Bind: testserver.BindRules{Refuse: testserver.Refusal{Drop: true, Times: 4}}, Ledger: keepsPDUs(),
+	})
+	second := startSMSC(t, testserver.Scenario{
+		Errors: []testserver.ErrorRule{{Script: []pdu.Status{pdu.StatusOK, pdu.StatusThrottled, pdu.StatusSysErr}}}, Ledger: keepsPDUs(),
+	})
+	yaml := backup(second)
+	yaml = yaml[:len(yaml)-len("}}")] + ", attempts_per: 1/15s}}" // so that it comes back only after the first is bound
+	r := startGateway(t, t.TempDir(), first, "", yaml)
+	r.publish(t, &queue.Message{ID: "m", From: "ACME", To: "+15550100", Text: long(3)})
+	final := r.await(t, 1, isFinal)[0]
+	if final.Type != queue.EventSubmitted || final.Account != "backup" || len(final.MessageIDs) != 3 {
+		t.Errorf("final %+v, want submitted over backup with 3 ids", final)
+	}
+	if got := numbers(submits(t, second)); !slices.Equal(got, []int{1, 2, 3, 2, 3}) {
+		t.Errorf("the second SMSC saw parts %v, want 1, 2, 3, 2, 3", got)
+	}
+	if n := first.Stats().Submits; n != 0 {
+		t.Errorf("the first SMSC saw %d submits, want none", n)
+	}
+	if len(r.Binds()) != 2 || r.Binds()[0].State != string(Bound) {
+		t.Errorf("the first account is not bound: the test does not test")
+	}
+}
+
+func TestAddressesTakeTurns(t *testing.T) {
+	s := startSMSC(t, testserver.Scenario{})
+	gone := startSMSC(t, testserver.Scenario{Bind: testserver.BindRules{Refuse: testserver.Refusal{Drop: true}}})
+	cfg := testConfig(t, t.TempDir(), gone, "", "")
+	cfg.Accounts["acme"].Address = append(cfg.Accounts["acme"].Address, s.addr)
+	r := runGateway(t, cfg, Options{})
+	r.publish(t, messages(1, "+1555")...)
+	if e := r.await(t, 1, isFinal)[0]; e.Type != queue.EventSubmitted || s.Stats().Accepted != 1 {
+		t.Errorf("%s, and the second address accepted %d; want submitted over it", e.Type, s.Stats().Accepted)
+	}
+}
