@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,7 +18,10 @@ const (
 	inboundAckWait = 60 * time.Second
 	// inboundAhead is how many records are read ahead of the handling.
 	inboundAhead = 64
-	inboundRetry = 2 * time.Second
+	// inboundWorkers is how many records are handled at once: each waits for
+	// several confirmations in turn, and receipts come as fast as messages go.
+	inboundWorkers = 16
+	inboundRetry   = 2 * time.Second
 )
 
 // InboundRecord is a deliver_sm or data_sm as it came, stored before it is
@@ -54,9 +58,9 @@ func (c *Client) StoreInbound(ctx context.Context, account string, in InboundRec
 // Deliveries counts from 1.
 type InboundHandler func(ctx context.Context, in InboundRecord, deliveries int) (retryAfter time.Duration, err error)
 
-// ConsumeInbound hands the account's records to handle, one after the other,
-// until ctx ends; instances share them. A record may come twice. It returns an
-// error only when it cannot begin.
+// ConsumeInbound hands the account's records to handle, several at once, until
+// ctx ends; instances share them. A record may come twice. It returns an error
+// only when it cannot begin.
 func (c *Client) ConsumeInbound(ctx context.Context, account string, handle InboundHandler) error {
 	if err := CheckName("account", account); err != nil {
 		return err
@@ -105,14 +109,28 @@ func (c *Client) handleAll(ctx context.Context, consumer jetstream.Consumer, han
 		return err
 	}
 	defer messages.Stop()
+	var working sync.WaitGroup
+	defer working.Wait()
+	free, failed := make(chan struct{}, inboundWorkers), make(chan error, 1)
 	for {
 		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return err
 		}
-		if err := c.handleInbound(ctx, m, handle); err != nil {
+		select {
+		case err := <-failed:
 			return err
+		case free <- struct{}{}:
 		}
+		working.Go(func() {
+			defer func() { <-free }()
+			if err := c.handleInbound(ctx, m, handle); err != nil {
+				select {
+				case failed <- err:
+				default: // the first one ends it
+				}
+			}
+		})
 	}
 }
 

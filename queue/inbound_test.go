@@ -3,6 +3,9 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -11,7 +14,7 @@ func TestInboundComesBackUntilHandled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, benchConfig{})
 	in := InboundRecord{Bind: "acme/1", ReceivedAt: time.Now().UTC(), Command: 5, PDU: []byte{0, 0, 0, 16}}
-	for range 2 {
+	for range 3 {
 		if err := b.client.StoreInbound(t.Context(), "acme", in); err != nil {
 			t.Fatal(err)
 		}
@@ -20,67 +23,74 @@ func TestInboundComesBackUntilHandled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	type call struct {
-		in         InboundRecord
-		deliveries int
-	}
-	calls := make(chan call, 10)
-	answers := make(chan struct {
-		after time.Duration
-		err   error
-	}, 10)
+	var mu sync.Mutex
+	handled := map[uint64][]int{} // the deliveries of each record
 	done := make(chan error, 1)
 	go func() {
-		done <- b.client.ConsumeInbound(ctx, "acme", func(_ context.Context, in InboundRecord, deliveries int) (time.Duration, error) {
-			calls <- call{in, deliveries}
-			a := <-answers
-			return a.after, a.err
+		done <- b.client.ConsumeInbound(ctx, "acme", func(_ context.Context, got InboundRecord, deliveries int) (time.Duration, error) {
+			if got.Account != "acme" || got.Command != 5 || string(got.PDU) != string(in.PDU) {
+				t.Errorf("handed out %+v", got)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			handled[got.Seq] = append(handled[got.Seq], deliveries)
+			switch {
+			case got.Seq == 1 && deliveries == 1:
+				return 0, errors.New("no such message yet") // back after a second
+			case got.Seq == 2 && deliveries < 3:
+				return 50 * time.Millisecond, nil
+			}
+			return 0, nil
 		})
 	}()
-	next := func() call {
-		select {
-		case c := <-calls:
-			return c
-		case <-time.After(patience):
-			t.Fatal("nothing came")
-			return call{}
-		}
-	}
-	answer := func(after time.Duration, err error) {
-		answers <- struct {
-			after time.Duration
-			err   error
-		}{after, err}
-	}
-	if c := next(); c.in.Account != "acme" || c.in.Command != 5 || string(c.in.PDU) != string(in.PDU) || c.deliveries != 1 {
-		t.Errorf("first call %+v", c)
-	}
-	answer(0, errors.New("no such message yet")) // back after a second
-	if c := next(); c.deliveries != 1 {
-		t.Errorf("second call %+v, want the second record", c)
-	}
-	answer(50*time.Millisecond, nil)
-	if c := next(); c.deliveries != 2 {
-		t.Errorf("third call %+v, want the second record again", c)
-	}
-	answer(0, nil)
-	if c := next(); c.deliveries != 2 {
-		t.Errorf("fourth call %+v, want the first record again", c)
-	}
-	answer(0, nil)
 	b.eventually(func() error {
 		c, err := b.client.js.Consumer(t.Context(), "SMS_IN", "in_acme")
 		if err != nil {
 			return err
 		}
-		if info := c.CachedInfo(); info.NumAckPending != 0 || info.NumPending != 0 {
+		if info := c.CachedInfo(); info.NumAckPending != 0 || info.NumPending != 0 || info.Delivered.Consumer < 6 {
 			return errors.New("records are left")
 		}
 		return nil
 	})
+	mu.Lock()
+	defer mu.Unlock()
+	if got, want := fmt.Sprint(handled), "map[1:[1 2] 2:[1 2 3] 3:[1]]"; got != want {
+		t.Errorf("deliveries %s, want %s", got, want)
+	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// A record that takes long holds up nobody.
+func TestInboundIsHandledSeveralAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	for range inboundWorkers {
+		if err := b.client.StoreInbound(t.Context(), "acme", InboundRecord{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var together sync.WaitGroup
+	together.Add(inboundWorkers)
+	var ended atomic.Int32
+	done := make(chan error, 1)
+	go func() {
+		done <- b.client.ConsumeInbound(ctx, "acme", func(context.Context, InboundRecord, int) (time.Duration, error) {
+			together.Done()
+			together.Wait() // each waits for all
+			if ended.Add(1) == inboundWorkers {
+				cancel()
+			}
+			return 0, nil
+		})
+	}()
+	if err := <-done; err != nil || ended.Load() != inboundWorkers {
+		t.Errorf("%d of %d were handled at once, %v", ended.Load(), inboundWorkers, err)
 	}
 }
 
