@@ -53,7 +53,10 @@ func TestAWaitingMessageKeepsItsAccountOverHandoverAndRestart(t *testing.T) {
 				kind                queue.EventType
 				attempts, throttles int
 			}{
-				{queue.EventThrottled, 0, 1}, {queue.EventRetry, 1, 1}, {queue.EventThrottled, 1, 2}, {queue.EventThrottled, 1, 3},
+				{queue.EventThrottled, 0, 1},
+				{queue.EventRetry, 1, 1},
+				{queue.EventThrottled, 1, 2},
+				{queue.EventThrottled, 1, 3},
 				{queue.EventSubmitted, 2, 3},
 			} {
 				e := events[i]

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +46,14 @@ func run(ctx context.Context, o options) (result *result, err error) {
 	}
 
 	messages := compose(o.seed, o.messages)
-	p := &publisher{js: js}
+	p := &publisher{js: js, canceller: newCanceller(filepath.Join(o.bin, "sluice"), r.natsURL, o.messages)}
+	cancelling, endCancelling := context.WithCancel(ctx)
+	defer endCancelling()
+	cancelled := make(chan struct{})
+	go func() {
+		defer close(cancelled)
+		p.canceller.run(cancelling)
+	}()
 	struck := make(chan struct{})
 	go func() {
 		defer close(struck)
@@ -61,14 +69,18 @@ func run(ctx context.Context, o options) (result *result, err error) {
 	fmt.Fprintf(os.Stderr, "chaos: healed after %.0fs, %d publishes were refused and repeated; draining\n",
 		time.Since(began).Seconds(), p.refused)
 	r.drain(ctx, js)
+	endCancelling()
+	<-cancelled
 	forced := r.stop(gateway1, gateway2)
 	e, err := r.collect(ctx, js, messages)
 	if err != nil {
 		return nil, err
 	}
+	e.cancelled = p.canceller.done
 	forced = append(forced, r.stop(smsc, broker)...)
 	result = judge(e)
 	result.Seed, result.Faults, result.Seconds = o.seed, len(o.plan), int(time.Since(began).Seconds())
+	result.Cancels = p.canceller.runs
 	result.Forced, result.DiskBy = strings.Join(forced, " "), r.disk.how()
 	for _, p := range r.processes {
 		result.Exits += p.exits

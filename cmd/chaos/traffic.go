@@ -75,7 +75,8 @@ func compose(seed uint64, count int) []*message {
 // publisher publishes messages as an application does: with JetStream, again after an error, and with a header that
 // tells the repeats.
 type publisher struct {
-	js jetstream.JetStream
+	js        jetstream.JetStream
+	canceller *canceller
 
 	mu      sync.Mutex
 	refused int // publishes that failed, and were repeated
@@ -154,7 +155,9 @@ func (p *publisher) one(ctx context.Context, m *message) {
 		cancel()
 		if err == nil {
 			m.seqs = append(m.seqs, ack.Sequence)
-			times--
+			if times--; m.index%cancelEvery == 1 {
+				p.canceller.want(ack.Sequence)
+			}
 			continue
 		}
 		p.mu.Lock()

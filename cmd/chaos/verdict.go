@@ -20,9 +20,11 @@ type evidence struct {
 	events   []queue.Event
 	ledger   []testserver.Entry
 	deferred map[uint64]bool // sequences with a copy in the deferred stream
-	windows  int             // places of all windows
-	crashes  int
-	drops    int // connections that ended, and processes that stood still
+	// cancelled are the sequences that the operator's command has called cancelled.
+	cancelled map[uint64]bool
+	windows   int // places of all windows
+	crashes   int
+	drops     int // connections that ended, and processes that stood still
 }
 
 // result is the line that a run ends with.
@@ -45,6 +47,8 @@ type result struct {
 	Left       int    `json:"left_in_queue"`
 	Unsaid     int    `json:"accepted_unsaid"`    // accepted, its final says otherwise, and nothing marks it
 	Missing    int    `json:"deferred_not_kept"`  // finals without a copy in the deferred stream
+	Cancels    int    `json:"cancels"`            // asked for
+	Denied     int    `json:"cancelled_and_not"`  // called cancelled, with another final
 	MostTaken  int    `json:"most_accepted"`      // of one submit_sm, by the SMSC
 	Submits    int    `json:"submits"`            // by the SMSC's ledger
 	Throttled  int    `json:"throttled"`          // of them
@@ -147,6 +151,10 @@ func (r *result) outcome(e *evidence, seq uint64, t *trail) {
 			r.lose("seq %d has no outcome and is not in the queue", seq)
 		}
 		return
+	}
+	if e.cancelled[seq] && t.finals[0].Type != queue.EventCancelled {
+		r.Denied++
+		r.complain("seq %d was called cancelled and ended %s", seq, t.finals[0].Type)
 	}
 	switch t.finals[0].Type {
 	case queue.EventSubmitted:
@@ -258,6 +266,7 @@ func (r *result) broken() error {
 	fault(r.NotOne != 0, "%d messages without exactly one final", r.NotOne)
 	fault(r.Unsaid != 0, "%d messages accepted while their final denies it", r.Unsaid)
 	fault(r.Missing != 0, "%d deferred messages were not kept", r.Missing)
+	fault(r.Denied != 0, "%d messages were called cancelled and are not", r.Denied)
 	fault(r.Left != 0, "%d messages left in the queue", r.Left)
 	fault(r.Marked > r.Bound, "%d duplicates, and the faults explain %d", r.Marked, r.Bound)
 	fault(r.MostTaken > 1+unknownMost, "one submit_sm was accepted %d times, allowed are %d", r.MostTaken, 1+unknownMost)

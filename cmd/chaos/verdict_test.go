@@ -54,9 +54,14 @@ func TestJudge(t *testing.T) {
 			e.events[1] = final(2, 1, submitted, false)
 			e.events = append(e.events, queue.Event{Seq: 2, ID: deliveryID(1), Type: queue.EventDuplicateAccepted, PossibleDuplicate: true})
 		}, "", 0, 1},
-		"expired and accepted":     {func(e *evidence) { e.events[0] = final(1, 0, expired, false) }, "1 messages accepted while their final denies it", 0, 1},
-		"expired and maybe":        {func(e *evidence) { e.events[0] = final(1, 0, expired, true) }, "", 0, 1},
-		"deferred and not there":   {func(e *evidence) { e.deferred = nil }, "1 deferred messages were not kept", 0, 1},
+		"expired and accepted":   {func(e *evidence) { e.events[0] = final(1, 0, expired, false) }, "1 messages accepted while their final denies it", 0, 1},
+		"expired and maybe":      {func(e *evidence) { e.events[0] = final(1, 0, expired, true) }, "", 0, 1},
+		"deferred and not there": {func(e *evidence) { e.deferred = nil }, "1 deferred messages were not kept", 0, 1},
+		"cancelled": {func(e *evidence) {
+			e.events[2] = final(3, 2, queue.EventCancelled, true)
+			e.cancelled = map[uint64]bool{3: true}
+		}, "", 0, 1},
+		"cancelled in word only":   {func(e *evidence) { e.cancelled = map[uint64]bool{1: true} }, "1 messages were called cancelled and are not", 0, 1},
 		"three times":              {func(e *evidence) { e.ledger = append(e.ledger, entry(1, "b", 0)) }, "one submit_sm was accepted 3 times", 0, 2},
 		"more than faults explain": {func(e *evidence) { e.crashes = 0 }, "1 duplicates, and the faults explain 0", 0, 1},
 		"confirmed and forgotten":  {func(e *evidence) { e.lastSeq = 2; e.events = e.events[:2]; e.ledger = e.ledger[:4] }, "c0000002 was confirmed by the queue as [3] and is nowhere", 1, 1},
