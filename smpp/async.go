@@ -92,7 +92,7 @@ func (s *Session) settled(list []*waiter, w *waiter, response *Response, err err
 	if w.done == nil {
 		return append(list, w)
 	}
-	if len(s.finished) == 0 {
+	if !s.reading { // who reads tells once the next submits are on their way
 		signal(s.told)
 	}
 	s.finished = append(s.finished, w)

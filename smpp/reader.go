@@ -26,6 +26,7 @@ type arrivals struct {
 	refused uint64 // messages that did not
 	unbind  bool   // the peer unbound
 	freed   bool   // a request left the table
+	told    bool   // there is something to tell of SubmitFunc
 	batch   []byte // what the reader writes itself
 }
 
@@ -105,6 +106,9 @@ func (s *Session) consume(f *framer, a *arrivals) error {
 	if a.batch != nil {
 		s.writeDirect(a.batch)
 	}
+	if a.told {
+		signal(s.told)
+	}
 	deliver(a.settled)
 	return broken
 }
@@ -182,7 +186,7 @@ func (s *Session) settle(a *arrivals) {
 	if a.freed || len(a.settled) > 0 {
 		s.makeRoom()
 	}
-	a.batch = s.ownBatch(there)
+	a.batch, a.told = s.ownBatch(there), len(s.finished) > 0
 	s.reading = false
 	if s.state != open {
 		signal(s.wake)
