@@ -22,13 +22,12 @@ import (
 // pipeAccount is an account whose binds reach the fake SMSC over net.Pipe, so that all of it runs in virtual time.
 func pipeAccount(s *testserver.Server, binds int, seed uint64) *account {
 	a := &account{
-		name: "acme", cfg: &config.Account{Bind: config.Transceiver}, table: classify.Default(),
-		smpp: smpp.Config{SystemID: "sluice", Password: "secret", Address: "smsc.example.net:2775"},
+		name: "acme", table: classify.Default(),
+		cfg:  &config.Account{Bind: config.Transceiver, Address: []string{"smsc.example.net:2775"}},
+		smpp: smpp.Config{SystemID: "sluice", Password: "secret"},
 		host: &hostBackoff{random: rand.New(rand.NewPCG(seed, 17)).Float64}, metrics: newMetrics(nil), log: discard(),
 		gate: window.NewGate(window.NewController(window.Config{})), binds: map[window.BindID]*bind{},
-		moved: func() {},
 	}
-	a.flow = newFlow(binds, a.refresh)
 	a.dial = func(ctx context.Context, _ smpp.Config) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() { _ = s.ServeConn(context.WithoutCancel(ctx), far) }() // ends with the connection
