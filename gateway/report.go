@@ -145,6 +145,13 @@ func (a *account) learned() float64 {
 	return a.gate.Snapshot().Learned / a.follow.stake.rate
 }
 
+// rateShare is what this instance has of the account's rate, 0 to 1.
+func (a *account) rateShare() float64 {
+	a.follow.mu.Lock()
+	defer a.follow.mu.Unlock()
+	return a.follow.stake.rate
+}
+
 // windowCollector exports the windows of all accounts as gauges, read when they are scraped.
 type windowCollector struct{ g *Gateway }
 
@@ -173,6 +180,9 @@ func (c windowCollector) Collect(out chan<- prometheus.Metric) {
 		gauge("sluice_declared_rate", "Submits a second that the operator declared; 0: none.", a.name, w.Declared)
 		gauge("sluice_ignored_refusals_ratio", "Share of refusals that was found not to follow the pace.", a.name, w.Noise)
 		gauge("sluice_throttled_ratio", "Share of throttles among the answers of the last minute.", a.name, a.shares.over(time.Now(), time.Minute))
+		gauge("sluice_share_ratio", "Share of the account's rate that this instance has.", a.name, a.rateShare())
+		gauge("sluice_hold_seconds", "How long a wait that the SMSC asked of the account still lasts; 0: there is none.", a.name,
+			max(0, time.Until(a.flow.heldUntil(time.Now())).Seconds()))
 		out <- prometheus.MustNewConstMetric(mode, prometheus.GaugeValue, 1, a.name, w.Mode.String())
 		for _, r := range window.AlarmReasons() {
 			on := 0.0

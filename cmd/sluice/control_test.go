@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -81,6 +83,40 @@ func TestOperatorControlsAnAccount(t *testing.T) {
 		t.Error("an account that does not exist is paused")
 	}
 	contains(t, "the error", errs, `"acmee"`, "acme")
+}
+
+// Two gateways as processes on one NATS: a command waits for both.
+func TestCommandsReachEveryInstance(t *testing.T) {
+	_, smsc := fakeSMSC(t, testserver.Scenario{})
+	first := newDaemon(t, smsc, "", "")
+	first.start(t)
+	second := newDaemon(t, smsc, "", "")
+	yaml, err := os.ReadFile(second.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(yaml), "\n")
+	for n, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "instance:"):
+			lines[n] = "instance: second"
+		case strings.HasPrefix(line, "nats:"):
+			lines[n] = fmt.Sprintf("nats: {url: %q}", first.url())
+		}
+	}
+	if err := os.WriteFile(second.config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second.start(t)
+	out, errs, err := sluice(t, "pause", "acme", "--nats", first.url())
+	if err != nil || out != "acme: 2 of 2 applied\n" {
+		t.Errorf("pause prints %q, %q (%v)", out, errs, err)
+	}
+	for _, d := range []*daemon{first, second} {
+		if !strings.Contains(d.log.String(), "mode pause") {
+			t.Errorf("%s does not log the pause", d.config)
+		}
+	}
 }
 
 func TestControlRefusesWhatMakesNoSense(t *testing.T) {
