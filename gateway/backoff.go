@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"math/rand/v2"
+	"net"
+	"strings"
 	"sync"
 	"time"
 )
@@ -11,6 +13,10 @@ import (
 const (
 	backoffFirst = time.Second
 	backoffMost  = time.Minute
+
+	// connectGap is the least time between two connects to a host with which nothing is wrong: an account of 100 binds
+	// is bound within 10 s, and no burst of connects looks like an attack.
+	connectGap = 100 * time.Millisecond
 
 	// steadyAfter is how long a session must have lived before its end counts as news, not as one more failure.
 	steadyAfter = 5 * time.Second
@@ -43,9 +49,11 @@ func (h *hostBackoff) reserve(now time.Time) time.Duration {
 	if h.notBefore.After(now) {
 		at = h.notBefore
 	}
+	gap := connectGap
 	if h.failures > 0 {
-		h.notBefore = at.Add(h.step())
+		gap = h.step()
 	}
+	h.notBefore = at.Add(gap)
 	return at.Sub(now)
 }
 
@@ -90,7 +98,8 @@ func (h *hostBackoff) step() time.Duration {
 	return span/2 + time.Duration(h.random()*float64(span/2))
 }
 
-// hosts hands every bind to one host the same back-off.
+// hosts hands every bind to one host the same back-off, whatever the port: what counts connects there counts those of
+// an address.
 type hosts struct {
 	mu   sync.Mutex
 	byID map[string]*hostBackoff
@@ -99,12 +108,16 @@ type hosts struct {
 func newHosts() *hosts { return &hosts{byID: map[string]*hostBackoff{}} }
 
 func (h *hosts) of(address string) *hostBackoff {
+	id := strings.ToLower(address)
+	if host, _, err := net.SplitHostPort(id); err == nil {
+		id = strings.TrimSuffix(host, ".")
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := h.byID[address]
+	b := h.byID[id]
 	if b == nil {
 		b = &hostBackoff{random: rand.Float64}
-		h.byID[address] = b
+		h.byID[id] = b
 	}
 	return b
 }

@@ -92,3 +92,27 @@ func TestSlowProbeDoublesToAnHour(t *testing.T) {
 		t.Errorf("after a reset %v, want %v", got, probeFirst)
 	}
 }
+
+// Many binds that start together connect one after the other, and those of other ports and accounts in between.
+func TestConnectsToAHostAreSpaced(t *testing.T) {
+	all := newHosts()
+	h := all.of("smsc.example.net:2775")
+	for _, same := range []string{"smsc.example.net:2776", "SMSC.example.net:2775", "smsc.example.net.:3550"} {
+		if all.of(same) != h {
+			t.Errorf("%s is taken for another host", same)
+		}
+	}
+	for _, other := range []string{"smsc2.example.net:2775", "[2001:db8::1]:2775"} {
+		if all.of(other) == h {
+			t.Errorf("%s is taken for the same host", other)
+		}
+	}
+	for i := range 100 {
+		if wait := h.reserve(at(0)); wait != time.Duration(i)*connectGap {
+			t.Fatalf("connect %d waits %v, want %v", i, wait, time.Duration(i)*connectGap)
+		}
+	}
+	if wait := h.reserve(at(60)); wait != 0 {
+		t.Errorf("a connect a minute later waits %v, want none", wait)
+	}
+}

@@ -217,6 +217,29 @@ func TestF37TrafficIsLife(t *testing.T) {
 	})
 }
 
+// A probe is neither paced nor in need of a place in the window: a full one is probed, and its answer is not counted as
+// one to a submit.
+func TestProbeTakesNoPlaceInTheWindow(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxInFlight, cfg.ResponseTimeout = 1, 5*time.Minute
+	bubble(t, cfg, func(t *testing.T, s *Session, p *script) {
+		c := submit(t.Context(), s, nil)
+		seq := p.submits(1)[0]
+		began := time.Now()
+		probe := p.next()
+		if waited := time.Since(began); probe.ID != pdu.IDEnquireLink || waited != 30*time.Second {
+			t.Fatalf("%v after %v, want enquire_link after 30s", probe.ID, waited)
+		}
+		p.sendPDU(0, probe.Sequence, &pdu.EnquireLinkResp{})
+		synctest.Wait()
+		if st := s.Stats(); st.InFlight != 1 || st.Answered != 0 || st.Unmatched != 0 {
+			t.Errorf("stats %+v, want the submit alone in flight", st)
+		}
+		p.answer(seq, "A")
+		wantAccepted(t, <-c, "A")
+	})
+}
+
 // F38: enquire_link "timeout" though the reply is in the capture: the reader
 // was busy with a handler.
 func TestF38SlowHandlerDelaysNothing(t *testing.T) {
