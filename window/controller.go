@@ -282,15 +282,18 @@ func (c *Controller) OnSend(now time.Time, id BindID) Ticket {
 	c.unanswered++
 	b.sent++
 	b.unanswered++
-	t := Ticket{bind: b, n: c.issued, seq: b.sent, at: now, paced: !now.After(c.slot.Add(late))}
+	behind := now.Sub(c.slot)
+	t := Ticket{bind: b, n: c.issued, seq: b.sent, at: now, paced: behind <= late, idle: behind > pause}
 	t.capped = !t.paced && !c.full.Before(c.slot)
 	t.held = !t.paced && !b.full.Before(c.slot)
-	t.idle = now.Sub(c.slot) > pause
 	if c.mode == Probe {
 		t.step = c.step
 	}
 	c.testing = c.mode == Hold
-	c.slot = latest(c.slot, now.Add(-late)).Add(c.interval())
+	if behind > late { // all that is caught up
+		c.slot = now.Add(-late)
+	}
+	c.slot = c.slot.Add(c.interval())
 	return t
 }
 

@@ -207,7 +207,7 @@ func (g *Gate) nextRoom() *gateBind {
 	}
 	for i := range g.binds {
 		n := (g.nextPlace + i) % len(g.binds)
-		if b := g.binds[n]; b.reserved < g.controller.places(g.controller.bind(b.id)) {
+		if b := g.binds[n]; b.reserved == 0 || b.reserved < g.controller.places(g.controller.bind(b.id)) { // there is always one
 			g.nextPlace = n + 1
 			return b
 		}
