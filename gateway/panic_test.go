@@ -22,6 +22,7 @@ func (*brokenJob) Seq() uint64                      { return 7 }
 func (*brokenJob) ID() string                       { return "broken" }
 func (*brokenJob) Route() string                    { return "main" }
 func (*brokenJob) State() queue.State               { return queue.State{} }
+func (*brokenJob) Cancelled() bool                  { return false }
 func (*brokenJob) Message() (*queue.Message, error) { panic("a fault in the decoder") }
 
 func (j *brokenJob) Settle(_ context.Context, o queue.Outcome) error {
