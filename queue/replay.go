@@ -86,6 +86,9 @@ func (c *Client) Replay(ctx context.Context, j *Journal, d *Deferred, o ReplayOp
 		return r, nil
 	}
 	intent, began, err := c.beginReplay(ctx, d)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return c.Replay(ctx, j, d, o) // who had begun has finished just now
+	}
 	if err != nil {
 		return r, err
 	}
