@@ -61,7 +61,7 @@ chaos: build bin/chaos ## Break everything at random for 30 minutes while 100,00
 	bin/chaos --bin bin --seed $(SEED)
 
 chaos-short: build bin/chaos ## The same in 3 minutes with 5,000 messages; SEED=1.
-	bin/chaos --bin bin --seed $(SEED) --short --messages 5000 --length 2m --patience 90s
+	bin/chaos --bin bin --seed $(SEED) --short --messages 5000 --length 2m --patience 3m
 
 .PHONY: bin/chaos
 bin/chaos:

@@ -155,9 +155,12 @@ func (r *rig) start(ctx context.Context) error {
 	return nil
 }
 
+// readyPatience is how long a gateway may take to be bound, on a machine that is busy with other things.
+const readyPatience = 3 * time.Minute
+
 // ready waits until a gateway is bound.
 func (r *rig) ready(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
 	for ctx.Err() == nil {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.health[name]+"/readyz", nil)
