@@ -246,7 +246,7 @@ func (c *crashCell) run(ctx context.Context, program, dir string) (o crashOutcom
 	yaml := fmt.Sprintf(`
 instance: crash-1
 nats: {embedded: {dir: data, listen: "127.0.0.1:0"}}
-streams: {ack_wait: %v}
+streams: {ack_wait: %v, duplicate_window: 1s}
 http: "off"
 accounts:
   acme: {address: %q, system_id: sluice, password: secret, response_timeout: 4s, unknown: {after: 100ms}}
@@ -260,7 +260,7 @@ routes:
 	if o.err = c.untilDeath(ctx, g, &o); o.err != nil {
 		return o
 	}
-	if c.settled() { // everything is down past the AckWait, as it would be over night
+	if c.settled() { // everything is down past the AckWait and the duplicate window, as it would be over night
 		select {
 		case <-time.After(crashDown):
 		case <-ctx.Done():
