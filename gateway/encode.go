@@ -225,5 +225,9 @@ func parseTag(s string) (pdu.Tag, error) {
 	if n, err := strconv.ParseUint(s, 0, 16); err == nil {
 		return pdu.Tag(n), nil
 	}
-	return 0, fmt.Errorf("tag %q is neither a name of SMPP nor a number: write for example user_response_code or 0x1401", strings.ToValidUTF8(s, "?"))
+	shown := "a tag" // whatever is no name may be a text or a number of somebody
+	if strings.Contains(s, "_") && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == "" {
+		shown = "tag " + strconv.Quote(s[:min(len(s), 40)])
+	}
+	return 0, errors.New(shown + " is neither a name of SMPP nor a number up to 0xFFFF: write for example user_response_code or 0x1401")
 }

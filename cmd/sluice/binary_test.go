@@ -92,6 +92,7 @@ func fakeSMSC(t *testing.T, sc testserver.Scenario) (*testserver.Server, string)
 type daemon struct {
 	nats, http string
 	config     string
+	arguments  []string // more of them
 	cmd        *exec.Cmd
 	ended      chan error
 	log        *lockedBuffer
@@ -153,7 +154,7 @@ accounts:
 // start runs the process and waits until its HTTP listener answers.
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
-	d.cmd = exec.Command(binary(t), "run", "-c", d.config)
+	d.cmd = exec.Command(binary(t), append([]string{"run", "-c", d.config}, d.arguments...)...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -175,6 +176,7 @@ func (d *daemon) start(t *testing.T) {
 		}
 		select {
 		case err := <-d.ended:
+			d.ended = nil
 			t.Fatalf("sluice run ended with %v:\n%s", err, d.log)
 		case <-ctx.Done():
 			t.Fatalf("sluice run does not answer:\n%s", d.log)

@@ -61,10 +61,15 @@ func treat(c *cli.Context, verb string, step func(context.Context, *queue.Client
 	}
 	defer closeJournal(c, journal)
 	t := treatment{c: c, done: []treated{}}
+	again := make(map[uint64]bool) // what was replayed here and is back already
 	more, err := s.each(c, client, func(d *queue.Deferred) error {
+		if again[d.Seq] {
+			return nil
+		}
 		ctx, cancel := context.WithTimeout(c.Context, stepPatience)
 		defer cancel()
 		r, err := step(ctx, client, journal, d)
+		again[r.As] = true
 		t.note(verb, d, r, err)
 		return c.Err()
 	})
