@@ -94,7 +94,7 @@ func TestMessageThatMakesTheSMSCHangUpIsPoison(t *testing.T) {
 			Match: testserver.Match{To: bad}, Kind: testserver.FaultDisconnect, When: testserver.Before, How: testserver.RST,
 		}},
 	})
-	r := startGateway(t, t.TempDir(), s, "unknown: {after: 10ms}\nrate: {declared: 200}", "")
+	r := startGateway(t, t.TempDir(), s, "unknown: {after: 10ms}\nrate: {declared: 200}\nwindow: {max: 5}", "") // few enough in flight not to look silent
 	list := messages(100, "+1555")
 	list[30] = &queue.Message{ID: "bad", From: "1000", To: "+" + bad, Text: "x"}
 	r.publish(t, list...)
