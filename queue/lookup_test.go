@@ -1,10 +1,13 @@
 package queue
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 func (b *bench) trails(id string) []Trail {
@@ -158,4 +161,55 @@ func TestBacklogsCountEachMessageOnce(t *testing.T) {
 		return nil
 	})
 	b.settle(held, submitted("x"))
+}
+
+// A trail is read from its bucket alone, and a sequence from the time of its publish on, however long the journal is.
+func TestLookupsReadLittleOfALongJournal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	const messages = 20_000
+	var bucket int
+	for n := 1; n <= messages; n++ {
+		id := fmt.Sprintf("order-%d", n)
+		if Bucket(id) == Bucket("order-7") {
+			bucket++
+		}
+		e := Event{Type: EventSubmitted, Seq: uint64(n), ID: id, Route: "main", Class: "otp", Delivery: 1}
+		e.complete(time.Now())
+		data, err := json.Marshal(e)
+		if err == nil {
+			_, err = b.client.js.PublishAsync(e.Subject("sms"), data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-b.client.js.PublishAsyncComplete()
+	stream, err := b.client.js.Stream(t.Context(), "SMS_MT")
+	if err == nil {
+		err = stream.Purge(t.Context(), jetstream.WithPurgeSequence(messages+1))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := b.connect()
+	received := func() uint64 { return c.nc.Stats().InMsgs }
+	before := received()
+	trails, err := c.Trails(t.Context(), "order-7", time.Time{})
+	if err != nil || len(trails) != 1 || len(trails[0].Events) != 1 {
+		t.Fatalf("%+v, %v", trails, err)
+	}
+	if got := received() - before; got > uint64(bucket)+20 {
+		t.Errorf("%d messages were received for a bucket of %d", got, bucket)
+	}
+	for _, seq := range []uint64{7, messages / 2, messages} {
+		before = received()
+		if id, _, err := c.Identify(t.Context(), seq); err != nil || id != fmt.Sprintf("order-%d", seq) {
+			t.Errorf("message %d is %q, %v", seq, id, err)
+		}
+		// What the server sends ahead of the reader counts too.
+		if got := received() - before; got > messages/4 {
+			t.Errorf("%d of %d events were received for message %d", got, messages, seq)
+		}
+	}
 }
