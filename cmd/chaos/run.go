@@ -143,6 +143,17 @@ func (r *rig) collect(ctx context.Context, js jetstream.JetStream, messages []*m
 	}); err != nil {
 		return nil, err
 	}
+	records := map[string]bool{}
+	if err := walk(ctx, js, "KV_sluice_waiting", func(m jetstream.Msg, _ uint64) {
+		records[m.Subject()] = m.Headers().Get("KV-Operation") == "" && m.Headers().Get("Nats-Marker-Reason") == "" && len(m.Data()) > 0
+	}); err != nil {
+		return nil, err
+	}
+	for _, left := range records {
+		if left {
+			e.records++
+		}
+	}
 	if e.ledger, err = readLedger(r.ledger); err != nil {
 		return nil, err
 	}
@@ -178,6 +189,9 @@ func walk(ctx context.Context, js jetstream.JetStream, name string, f func(m jet
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
+	if consumer.CachedInfo().NumPending == 0 {
+		return nil
+	}
 	messages, err := consumer.Messages()
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
@@ -193,7 +207,7 @@ func walk(ctx context.Context, js jetstream.JetStream, name string, f func(m jet
 			return fmt.Errorf("reading %s: %w", name, err)
 		}
 		f(m, meta.Sequence.Stream)
-		if meta.Sequence.Stream >= state.LastSeq {
+		if meta.NumPending == 0 {
 			return nil
 		}
 	}

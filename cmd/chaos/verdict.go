@@ -19,6 +19,7 @@ type evidence struct {
 	left     map[uint64]bool
 	events   []queue.Event
 	ledger   []testserver.Entry
+	records  int             // of messages that wait
 	deferred map[uint64]bool // sequences with a copy in the deferred stream
 	// cancelled are the sequences that the operator's command has called cancelled.
 	cancelled map[uint64]bool
@@ -45,6 +46,7 @@ type result struct {
 	Drops      int    `json:"disconnects"`
 	Withheld   int    `json:"answers_swallowed_or_late"`
 	Left       int    `json:"left_in_queue"`
+	Records    int    `json:"records_left"`
 	Unsaid     int    `json:"accepted_unsaid"`    // accepted, its final says otherwise, and nothing marks it
 	Missing    int    `json:"deferred_not_kept"`  // finals without a copy in the deferred stream
 	Cancels    int    `json:"cancels"`            // asked for
@@ -73,7 +75,7 @@ type trail struct {
 
 // judge joins everything.
 func judge(e *evidence) *result {
-	r := &result{Published: int(e.lastSeq), Crashes: e.crashes, Drops: e.drops, Submits: len(e.ledger), Left: len(e.left)}
+	r := &result{Published: int(e.lastSeq), Crashes: e.crashes, Drops: e.drops, Submits: len(e.ledger), Left: len(e.left), Records: e.records}
 	trails := r.trails(e)
 	byID := map[string][]*trail{}
 	for seq := uint64(1); seq <= e.lastSeq; seq++ {
