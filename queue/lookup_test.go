@@ -178,7 +178,7 @@ func TestLookupsReadLittleOfALongJournal(t *testing.T) {
 		e.complete(time.Now())
 		data, err := json.Marshal(e)
 		if err == nil {
-			_, err = b.client.js.PublishAsync(e.Subject("sms"), data)
+			_, err = b.client.js.PublishAsync(e.Subject("sms"), data, jetstream.WithStallWait(patience))
 		}
 		if err != nil {
 			t.Fatal(err)
