@@ -363,11 +363,16 @@ func (j *Journal) storeOnce(ctx context.Context, e *Event, w write, o storeOptio
 	began := time.Now()
 	err := j.write(ctx, w)
 	if errors.Is(err, errStoredBefore) {
-		found, err := j.client.storedEvent(ctx, e, o.published)
-		if err != nil || found == nil { // nil: it has left the journal since
-			return err
+		found, lost := j.client.storedEvent(ctx, e, o.published)
+		switch {
+		case lost != nil:
+			return lost
+		case found != nil:
+			return e.otherThan(found)
 		}
-		return e.otherThan(found)
+		// The id was that of a message in a queue that has been made anew since.
+		w.header = nil
+		err = j.write(ctx, w)
 	}
 	if err == nil {
 		j.metrics.stored(time.Since(began))

@@ -349,6 +349,23 @@ func TestAFinalThatWasLongUnderWay(t *testing.T) {
 	}
 }
 
+// TestAFinalOfAnEarlierQueue has the journal know a final of the same sequence,
+// of a queue that was deleted and made anew.
+func TestAFinalOfAnEarlierQueue(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	seq := b.publish(testLane, "m")[0]
+	earlier := Event{Type: EventSubmitted, Seq: seq, ID: "another", EventID: "1.1.submitted", Route: "main"}
+	if err := b.journal.Append(t.Context(), earlier); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(b.holder().hold(), submitted("1"))
+	b.queueEmpty()
+	if got := b.events(EventFilter{ID: "m"}); len(got) != 1 || got[0].Type != EventSubmitted {
+		t.Errorf("events of the message: %+v, want it submitted", got)
+	}
+}
+
 // TestASettleThatIsRepeated has a step after the final fail: the next try stores
 // no second one.
 func TestASettleThatIsRepeated(t *testing.T) {
