@@ -40,19 +40,22 @@ func newApp(out io.Writer) *cli.App {
 	return &cli.App{
 		Name:            "fakesmsc",
 		Usage:           "a fake SMSC with limits, errors, faults and a ledger",
-		Version:         version(),
+		Version:         versionText(),
 		Description:     description,
 		HideHelpCommand: true,
-		Writer:          out,
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return fmt.Errorf("%w: see --help", err)
+		},
+		Writer: out,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Aliases: []string{"l"}, Value: "127.0.0.1:2775", Usage: "SMPP address; port 0 takes a free one"},
 			&cli.StringFlag{Name: "http", Value: "127.0.0.1:8090", Usage: "control address, for anyone who reaches it; \"off\" for none"},
 			&cli.StringFlag{Name: "scenario", Aliases: []string{"f"}, Usage: "scenario `FILE` in YAML"},
 			&cli.Uint64Flag{Name: "seed", Usage: "start of all random choices"},
-			&cli.Float64Flag{Name: "rate", Aliases: []string{"r"}, Usage: "messages a second that an account may submit"},
-			&cli.Float64Flag{Name: "burst", Aliases: []string{"b"}, Usage: "messages at once above --rate (default: a tenth of it)"},
+			&cli.Float64Flag{Name: "rate", Aliases: []string{"r"}, Usage: "messages a second that an account may submit", DefaultText: "no limit"},
+			&cli.Float64Flag{Name: "burst", Aliases: []string{"b"}, Usage: "messages at once above --rate", DefaultText: "a tenth of it"},
 			&cli.StringFlag{Name: "latency", Usage: "time before each response, such as 20ms or 5ms-20ms"},
-			&cli.StringFlag{Name: "system-id", Usage: "the only account that may bind (default: anyone may)"},
+			&cli.StringFlag{Name: "system-id", Usage: "the only account that may bind", DefaultText: "anyone may"},
 			&cli.StringFlag{Name: "password", Usage: "its password"},
 			&cli.StringFlag{Name: "ledger", Usage: "`FILE` to append each submit to as a line of JSON, before its answer; it outlives kill -9"},
 		},
@@ -66,8 +69,14 @@ func newApp(out io.Writer) *cli.App {
 	}
 }
 
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
+// versionText is the linker's version, else what Go put into the binary.
+func versionText() string {
+	switch info, ok := debug.ReadBuildInfo(); {
+	case version != "" && commit != "":
+		return version + " (" + commit + ")"
+	case version != "":
+		return version
+	case ok:
 		return info.Main.Version
 	}
 	return "unknown"

@@ -10,6 +10,9 @@ import (
 	"syscall"
 )
 
+// version and commit are set by the linker in releases; see the Makefile.
+var version, commit string //nolint:gochecknoglobals // the linker sets them
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
