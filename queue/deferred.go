@@ -59,7 +59,7 @@ func (f *DeferredFilter) matches(d *Deferred) bool {
 
 // DeferredReasons lists the reasons for which a message is set aside.
 func DeferredReasons() []string {
-	return []string{"malformed", "unknown_field", "attempts", "outcome_unknown", "hold", "poison", "terminal"}
+	return []string{"malformed", "unknown_field", "attempts", "outcome_unknown", "poison", "terminal"}
 }
 
 // Deferred lists the copies in the deferred stream, oldest first.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -22,7 +21,7 @@ func deferredCommand() *cli.Command {
 	choose := func(more ...cli.Flag) []cli.Flag {
 		return natsFlags(slices.Concat(whichFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "route", Usage: "only messages of this `ROUTE`"},
-			&cli.StringFlag{Name: "reason", Usage: "only messages with this `REASON`: " + strings.Join(queue.DeferredReasons(), ", ")},
+			&cli.StringFlag{Name: "reason", Usage: "only messages with this `REASON`: " + oneOf(queue.DeferredReasons())},
 			&cli.IntFlag{Name: "limit", Value: deferredMost, Usage: "at most this `NUMBER` of messages; 0: all"},
 			outputFlag(),
 		}, more)...)
@@ -85,7 +84,7 @@ func chooseDeferred(c *cli.Context) (s chosen, any bool, err error) {
 	}
 	s.filter = queue.DeferredFilter{Route: c.String("route"), Reason: c.String("reason")}
 	if s.filter.Reason != "" && !slices.Contains(queue.DeferredReasons(), s.filter.Reason) {
-		return s, any, cli.Exit(fmt.Sprintf("--reason %q: use one of %v", s.filter.Reason, queue.DeferredReasons()), 2)
+		return s, any, cli.Exit(fmt.Sprintf("--reason %q: use one of %s", s.filter.Reason, oneOf(queue.DeferredReasons())), 2)
 	}
 	if s.filter.Route != "" {
 		if err := queue.CheckName("route", s.filter.Route); err != nil {

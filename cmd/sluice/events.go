@@ -42,7 +42,7 @@ func events(c *cli.Context) error {
 	for _, name := range c.StringSlice("type") {
 		t := queue.EventType(name)
 		if !slices.Contains(queue.EventTypes(), t) {
-			return cli.Exit(fmt.Sprintf("--type %q: use one of %v", name, queue.EventTypes()), 2)
+			return cli.Exit(fmt.Sprintf("--type %q: use one of %s", name, oneOf(queue.EventTypes())), 2)
 		}
 		filter.Types = append(filter.Types, t)
 	}
@@ -103,7 +103,7 @@ func eventLine(e *queue.Event) (string, error) {
 	add("", e.Detail)
 	if e.Receipt != nil {
 		add("receipt ", e.Receipt.State)
-		add("of ", e.Receipt.MessageID)
+		add("message_id ", e.Receipt.MessageID)
 	}
 	if len(e.MessageIDs) > 0 {
 		add("message_id ", strings.Join(e.MessageIDs, " "))

@@ -45,3 +45,12 @@ func dash(s string) string {
 	}
 	return s
 }
+
+// oneOf lists the values that a flag takes.
+func oneOf[S ~string](values []S) string {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = string(v)
+	}
+	return strings.Join(names, ", ")
+}
