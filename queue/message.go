@@ -180,8 +180,11 @@ type UnknownFieldError struct {
 }
 
 func (e *UnknownFieldError) Error() string {
-	if e.Field == "" {
+	switch e.Field {
+	case "":
 		return "unknown field in the message: a field whose name is not shown"
+	case "v":
+		return fmt.Sprintf("v: a version of the message that is not known; want at most %d", ContractVersion)
 	}
 	return fmt.Sprintf("unknown field %q in the message", e.Field)
 }

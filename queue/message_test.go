@@ -159,6 +159,13 @@ func TestValidateTakesAddresses(t *testing.T) {
 	}
 }
 
+func TestUnknownVersionSaysWhatIsKnown(t *testing.T) {
+	_, err := Decode([]byte(`{"to":"1","text":"x","v":2}`))
+	if want := "v: a version of the message that is not known; want at most 1"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestDecodeUnknownFields(t *testing.T) {
 	for in, field := range map[string]string{
 		`{"to":"1","text":"x","expires_im":"15m"}`:                            "expires_im",
