@@ -110,14 +110,38 @@ func (c *Client) Replay(ctx context.Context, j *Journal, d *Deferred, o ReplayOp
 	return r, c.endReplay(ctx, d)
 }
 
+// How long a message may still be in the queue after its deferral was written down: its acknowledgement comes behind.
+const (
+	goneWithin = 3 * time.Second
+	goneLook   = 50 * time.Millisecond
+)
+
+// awaitGone reports whether the message has left the queue, or does so within moments.
+func (c *Client) awaitGone(ctx context.Context, seq uint64) (gone bool, err error) {
+	for range goneWithin / goneLook {
+		switch _, err := c.readLeader(ctx, c.names.Load().mt, readRequest{Seq: seq}); {
+		case errors.Is(err, errNoMessage):
+			return true, nil
+		case err != nil:
+			return false, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(goneLook):
+		}
+	}
+	return false, nil
+}
+
 // mayReplay decides whether the message may be sent again, and until when.
 func (c *Client) mayReplay(ctx context.Context, d *Deferred, h history, o ReplayOptions) (deadline time.Time, err error) {
 	n := c.names.Load()
-	switch _, err := c.readLeader(ctx, n.mt, readRequest{Seq: d.Seq}); {
-	case err == nil:
-		return deadline, refuse("message %d is still in the queue: wait for its outcome, or cancel it", d.Seq)
-	case !errors.Is(err, errNoMessage):
+	switch left, err := c.awaitGone(ctx, d.Seq); {
+	case err != nil:
 		return deadline, err
+	case !left:
+		return deadline, refuse("message %d is still in the queue: wait for its outcome, or cancel it", d.Seq)
 	}
 	if d.subject == "" || n.laneOf(d.subject) == (Lane{}) {
 		return deadline, refuse("the copy of message %d does not say where it came from", d.Seq)
