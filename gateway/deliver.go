@@ -436,30 +436,3 @@ func (d *delivery) recovered(permit window.Permit) {
 	now := time.Now()
 	d.settle(d.completed(now).panicked(now, d.letter.taking(d.results), d.unclear))
 }
-
-// acceptLate takes a response that came after its submit had timed out. One that says that the part was taken, or never
-// will be, counts unless the message has been sent again: it settles the message, or spares that part the resend.
-func (d *delivery) acceptLate(p *segment, resp smpp.Response) {
-	a, now := d.account, time.Now()
-	a.metrics.late.WithLabelValues(a.name).Inc()
-	<-d.settled
-	d.lateness.Lock()
-	defer d.lateness.Unlock()
-	v := a.classify(resp)
-	if v.Class != classify.OK && v.Class != classify.Terminal {
-		a.heldBack(now, v)
-		return // it still waits, and will be sent again
-	}
-	d.results = []result{{part: p.number, answer: answer{v, resp.Status, cleanMessageID(resp.MessageID)}}}
-	o := d.rules.late(now, d.letter, d.job.State(), d.results)
-	d.index(&o)
-	won, err := d.job.SettleLate(a.work, o)
-	if err != nil {
-		a.log.Error("late response not recorded", "seq", d.job.Seq(), "delivery_id", d.job.ID(), "error", err)
-		return
-	}
-	d.letter.state = o.State
-	if won {
-		a.settledAs(d.job, o)
-	}
-}
