@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -42,7 +45,27 @@ func connect(c *cli.Context) (*queue.Client, error) {
 		URL: c.String("nats"), CredentialsFile: c.String("creds"), Prefix: c.String("prefix"), Name: "sluice " + c.Command.Name,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w (--nats %s)", err, c.String("nats"))
+		return nil, connectFault(err, c.String("nats"))
 	}
 	return client, nil
+}
+
+// connectFault says why there is no connection to the NATS servers of --nats, without the credentials that a URL may hold.
+func connectFault(err error, urls string) error {
+	var unread *url.Error // quotes the URL, or a piece of it
+	if errors.As(err, &unread) && strings.Contains(urls, "@") {
+		err = errors.New("connecting to NATS: not a URL: in a name or a password write @ as %40, / as %2F, % as %25")
+	}
+	shown := strings.Split(urls, ",")
+	for i, s := range shown {
+		host := strings.LastIndex(s, "@")
+		if host < 0 {
+			continue
+		}
+		scheme, _, ok := strings.Cut(s[:host], "://")
+		if shown[i] = "***" + s[host:]; ok {
+			shown[i] = scheme + "://" + shown[i]
+		}
+	}
+	return fmt.Errorf("%w (--nats %s)", err, strings.Join(shown, ","))
 }
