@@ -13,7 +13,6 @@ import (
 	"sluice/queue/crashpoint"
 	"sluice/smpp"
 	"sluice/smpp/receipt"
-	"sluice/smpp/text"
 	"sluice/window"
 )
 
@@ -58,7 +57,6 @@ type account struct {
 	shares  throttleShare
 	joiner  joiner
 
-	references   *text.References
 	matching     receipt.Matching
 	receiptWaits []time.Duration // for the response that a receipt has overtaken
 	conflicts    hourly

@@ -18,21 +18,17 @@ import (
 type unsendable struct{ reason, detail string }
 
 // encode turns a message into its submit_sm, one for each segment; onAir is the number of short messages that they are
-// for the phone and the bill. The segments of one message share the reference; nil takes the next one of the pair of
-// addresses. left is the time to the deadline, 0 for none.
+// for the phone and the bill. The segments of one message share the reference; nil means that of its sequence. left is
+// the time to the deadline, 0 for none.
 func (a *account) encode(job queue.Job, msg *queue.Message, reference *uint16, left time.Duration) (e encoded, _ *unsendable) {
 	malformed := func(field string, err error) (encoded, *unsendable) {
 		return encoded{}, &unsendable{reasonMalformed, field + ": " + err.Error()}
 	}
-	var number uint16
+	number := text.Reference(job.Seq())
 	if reference != nil {
 		number = *reference
 	}
 	split, err := a.encodeText(msg, number)
-	if err == nil && len(split.Segments) > 1 && reference == nil {
-		number = a.references.Next(msg.Source().Digits, msg.Dest().Digits)
-		split, err = a.encodeText(msg, number)
-	}
 	var tooLong *text.TooLongError
 	switch {
 	case errors.As(err, &tooLong):

@@ -14,7 +14,6 @@ import (
 	"sluice/gateway/config"
 	"sluice/queue"
 	"sluice/smpp"
-	"sluice/smpp/text"
 	"sluice/window"
 )
 
@@ -75,7 +74,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},
-		references: text.NewReferences(), matching: matchingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
+		matching: matchingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
 		store: g.client, journal: g.journal, work: work, abandon: abandon,
 		binds: map[window.BindID]*bind{}, moved: g.presence.poke, others: g.account, follow: controlled{asked: make(chan struct{}, 1)},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,3 +190,37 @@ func await(t *testing.T, what string, done func() bool) {
 }
 
 func step(at time.Duration, rate float64) limiter.Step { return limiter.Step{At: at, Rate: rate} }
+
+// kill -9 between the parts of a long text: those that are sent again have the header they had, by a process that knows
+// nothing of the first one, so that the phone puts them together with what it has.
+func TestKill9BetweenPartsKeepsTheHeader(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	const parts = 5
+	smsc, addr := fakeSMSC(t, testserver.Scenario{Latency: testserver.Between(300*time.Millisecond, 300*time.Millisecond)})
+	d := newDaemon(t, addr, crashAccount+", window: {max: 1}", crashStreams)
+	d.start(t)
+	text := strings.Repeat("a", 153*(parts-1)+100)
+	if _, errs, err := sluice(t, "send", "--nats", d.url(), "--to", "+15550100", "--text", text); err != nil {
+		t.Fatalf("send: %v: %s", err, errs)
+	}
+	awaitSubmits(t, smsc, 2)
+	d.kill()
+	d.start(t)
+	events := d.events(t, 1)
+	if final := events[len(events)-1]; final.Type != queue.EventSubmitted || !final.PossibleDuplicate || final.SegmentsAccepted != parts {
+		t.Errorf("final %+v, want submitted, possible duplicate, %d parts", final, parts)
+	}
+	keys, again := map[int]string{}, 0 // of header, text and recipient, by user_message_reference: one for each part
+	for _, r := range smsc.Ledger() {
+		if was, ok := keys[r.Reference]; ok {
+			again++
+			if was != r.Key {
+				t.Errorf("part %d (submit %d) came again with another header", r.Reference, r.Number)
+			}
+		}
+		keys[r.Reference] = r.Key
+	}
+	if len(keys) != parts || again == 0 {
+		t.Errorf("%d parts, %d of them again; want %d and some", len(keys), again, parts)
+	}
+}

@@ -144,7 +144,7 @@ type Options struct {
 	// or an error. It changes what people read, so it is off by default.
 	Transliterate bool
 	Join          Join
-	// Reference ties the parts of one text; see References. JoinUDH8 uses its low octet.
+	// Reference ties the parts of one text; see [Reference]. JoinUDH8 uses its low octet.
 	Reference uint16
 	// UDH is a header of the message's own, length octet included, such as an application port. A text that needs it
 	// and is too long for one part is joined by header whatever Join says, because SMSCs refuse both ways at once.
