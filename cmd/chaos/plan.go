@@ -85,7 +85,7 @@ func deck(short bool) []card {
 		{kindStall, []string{smppLink(gateway1), smppLink(gateway2)}, false, time.Second, long},
 		{kindStall, []string{natsLink(gateway1), natsLink(gateway2)}, false, time.Second, long},
 		{kindCut, []string{natsLink(gateway1), natsLink(gateway2)}, false, long, 3 * long},
-		{kindCut, []string{natsLink(gateway1), natsLink(gateway2)}, true, long, 2 * long},
+		{kindCut, []string{natsLink(gateway1), natsLink(gateway2)}, true, long / 2, long},
 		{kindPause, gateways, true, 18 * time.Second, 25 * time.Second},
 		{kindDiskFull, []string{broker}, false, 5 * time.Second, long},
 		behaviour(kindSwallow), behaviour(kindDelay), behaviour(kindDuplicate), behaviour(kindReorder),
@@ -97,7 +97,7 @@ func deck(short bool) []card {
 // last faults end with the length.
 func draw(seed uint64, length time.Duration, short bool) []fault {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	gap := 7 * time.Second
+	gap := 10 * time.Second // so that messages flow in between
 	cards := deck(short)
 	if short {
 		gap = length / time.Duration(len(cards)+2)
