@@ -19,6 +19,7 @@ type controlled struct {
 	heard   uint64        // revision of the hold that was last read
 	stake   stake         // what this instance takes
 	shown   float64       // share of the rate that the window was last set to
+	total   float64       // ceiling of the whole account when the share last changed; 0: not known
 	window  window.Config // that was last set
 
 	asked chan struct{} // one element: a hold is to be stored
@@ -44,6 +45,9 @@ func (a *account) control(now time.Time, c queue.Control) {
 	a.flow.setMode(now, c.Desired.Mode)
 	if !first && !c.Desired.ForgetAt.Equal(was.ForgetAt) {
 		a.gate.Forget()
+		a.follow.mu.Lock()
+		a.follow.total = 0
+		a.follow.mu.Unlock()
 	}
 	if !first && !c.Desired.ProbeAt.Equal(was.ProbeAt) {
 		a.flow.probe()
@@ -84,8 +88,42 @@ func (a *account) share(s stake, confirmed time.Time) {
 	a.flow.share(starved, confirmed, binds)
 }
 
-// configure gives the window the share of this instance of what is declared. A learned ceiling is lowered with the share
-// and never raised with it: the window finds out by itself.
+// worthRaising is by how much a share must have grown before a learned ceiling is raised with it: each change of the
+// ceiling interrupts what the window is finding out.
+const worthRaising = 1.1
+
+// whole is the ceiling of the whole account that follows from what this instance has learned with its share. It is no
+// more than was believed when the share last changed, unless this instance alone has seen more: where the others leave
+// their part unused, an instance finds more than its share of the ceiling.
+func (c *controlled) whole(learned float64) float64 {
+	believed := learned / c.shown
+	if c.total == 0 {
+		return believed
+	}
+	return max(learned, min(believed, c.total))
+}
+
+// rescaled is the ceiling that a learned one becomes with a new share. It follows the share down and up: were it lowered
+// only, every instance that comes and goes would halve it for good. Up it goes to no more than the share of what the whole
+// was believed to be; where nothing was, the window finds out by itself.
+func (c *controlled) rescaled(learned, share float64) float64 {
+	ceiling := learned
+	switch {
+	case share < c.shown:
+		c.total = c.whole(learned)
+		ceiling = learned * share / c.shown
+	case c.total == 0:
+	case share < worthRaising*c.shown:
+		return learned // as long as it is small, the growth is left to be found
+	default:
+		c.total = c.whole(learned)
+		ceiling = max(learned, c.total*share)
+	}
+	c.shown = share
+	return ceiling
+}
+
+// configure gives the window the share of this instance of what is declared or learned.
 func (a *account) configure() {
 	c := &a.follow
 	c.mu.Lock()
@@ -100,13 +138,16 @@ func (a *account) configure() {
 	if w.window > 0 {
 		next.MaxWindow = min(s.window, w.window)
 	}
-	if learned := a.gate.Snapshot().Learned; declared == 0 && learned > 0 && s.rate < c.shown {
-		lower := next
-		lower.Declared = learned * s.rate / c.shown
-		a.gate.Configure(lower)
-		c.window = lower
+	if learned := a.gate.Snapshot().Learned; declared == 0 && learned > 0 && c.shown > 0 {
+		if ceiling := c.rescaled(learned, s.rate); ceiling != learned {
+			told := next
+			told.Declared = ceiling
+			a.gate.Configure(told)
+			c.window = told
+		}
+	} else {
+		c.shown = s.rate
 	}
-	c.shown = s.rate
 	if next != c.window {
 		c.window = next
 		a.gate.Configure(next)

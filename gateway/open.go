@@ -47,7 +47,8 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 	if err != nil {
 		return nil, err // what an operator has stopped must not go on by itself
 	}
-	a.follow.window, a.follow.shown = g.windowConfig(ctx, name, cfg, wanted.Desired), g.presence.expected(name)
+	a.follow.shown = g.presence.expected(name)
+	a.follow.window, a.follow.total = g.windowConfig(ctx, name, cfg, wanted.Desired, a.follow.shown)
 	a.gate = window.NewGate(window.NewController(a.follow.window))
 	a.control(time.Now(), wanted)
 	in, err := g.client.OpenIntake(ctx, g.journal, queue.IntakeConfig{
@@ -115,19 +116,22 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 
 // windowConfig is what the controller starts from: the operator's word, else what was learned in the last 7 days; of the
 // latter the share that this instance can expect.
-func (g *Gateway) windowConfig(ctx context.Context, name string, cfg *config.Account, d queue.Desired) window.Config {
-	w := configuredWindow(cfg)
+func (g *Gateway) windowConfig(
+	ctx context.Context, name string, cfg *config.Account, d queue.Desired, share float64,
+) (w window.Config, learned float64) {
+	w = configuredWindow(cfg)
 	l, ok, err := g.client.GetLearned(ctx, name)
 	switch {
 	case err != nil:
 		g.log.Warn("the learned ceiling could not be read, the account starts from nothing", "account", name, "error", err)
 	case ok && time.Since(l.At) < remembered && l.At.After(d.ForgetAt):
-		w.Remembered = l.Ceiling * g.presence.expected(name)
+		learned = l.Ceiling
+		w.Remembered = learned * share
 	}
 	if d.Rate != nil {
 		w.Declared = *d.Rate
 	}
-	return w
+	return w, learned
 }
 
 // configuredWindow is what the configuration says of the window.

@@ -142,7 +142,7 @@ func (a *account) learned() float64 {
 	if a.follow.stake.rate == 0 {
 		return 0
 	}
-	return a.gate.Snapshot().Learned / a.follow.stake.rate
+	return a.follow.whole(a.gate.Snapshot().Learned)
 }
 
 // rateShare is what this instance has of the account's rate, 0 to 1.
