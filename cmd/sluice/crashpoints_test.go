@@ -228,7 +228,8 @@ func (c *crashCell) run(ctx context.Context, program, dir string) (o crashOutcom
 		o.err = err
 		return o
 	}
-	sc := testserver.Scenario{}
+	// A process that kills itself goes on for a moment on its other processors: no answer must come in that.
+	sc := testserver.Scenario{Latency: testserver.Exactly(100 * time.Millisecond)}
 	if len(c.script) > 0 {
 		sc.Errors = []testserver.ErrorRule{{Script: c.script}}
 	}
