@@ -48,6 +48,7 @@ func (c *canceller) cancel(seq uint64, id string) queue.CancelResult {
 // What is cancelled before its submit is not submitted, wherever it is: in the queue, or under a permit that waits for
 // its pace.
 func TestCancelledMessagesAreNotSubmitted(t *testing.T) {
+	t.Parallel()
 	const n = 12
 	s := startSMSC(t, testserver.Scenario{})
 	r := startGateway(t, t.TempDir(), s, "rate: {declared: 2}", "")
@@ -81,6 +82,7 @@ func TestCancelledMessagesAreNotSubmitted(t *testing.T) {
 // Cancelling races with submits, throttles and answers: each message has one final, and what is said to be cancelled was
 // not accepted.
 func TestCancellingRacesWithSubmits(t *testing.T) {
+	t.Parallel()
 	const n = 90
 	s := startSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(0, 20*time.Millisecond), AnyOrder: true,

@@ -87,6 +87,7 @@ func TestSuspectsGoOneAtATime(t *testing.T) {
 
 // A message that makes the SMSC hang up takes no other with it more than once, and ends deferred as poison.
 func TestMessageThatMakesTheSMSCHangUpIsPoison(t *testing.T) {
+	t.Parallel()
 	const bad = "19990000"
 	s := startSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(20*time.Millisecond, 40*time.Millisecond),

@@ -74,6 +74,7 @@ func TestPartsFollowTheirAccount(t *testing.T) {
 }
 
 func TestAddressesTakeTurns(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	gone := startSMSC(t, testserver.Scenario{Bind: testserver.BindRules{Refuse: testserver.Refusal{Drop: true}}})
 	cfg := testConfig(t, t.TempDir(), gone, "", "")

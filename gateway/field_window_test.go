@@ -24,6 +24,7 @@ const submitFailThrottles = "statuses: {\"0x45\": throttle}\nrate: {declared: 50
 // F06: a window that was overrun was answered with a status that is no throttle by the book, and only the rate was
 // lowered. The window becomes smaller in the decision that the refusal makes, and no message loses an attempt.
 func TestF06OverrunWindowIsLoweredByTheRefusal(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, fiveOutstanding())
 	r := startGateway(t, t.TempDir(), s, submitFailThrottles, "")
 	const n = 60
@@ -65,6 +66,7 @@ func TestF06OverrunWindowIsLoweredByTheRefusal(t *testing.T) {
 
 // F06, where the operator knows the limit: with window.max 5 there is never a sixth in flight, and nothing is refused.
 func TestF06WindowMaxIsNeverOverrun(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, fiveOutstanding())
 	r := startGateway(t, t.TempDir(), s, submitFailThrottles+"window: {max: 5}", "")
 	const n = 40

@@ -20,6 +20,7 @@ func badRecipients(prefix string) []testserver.ErrorRule {
 }
 
 func TestMessagesFlowToOneFinalOutcome(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(time.Millisecond, 5*time.Millisecond), Errors: badRecipients("999"),
 	})
@@ -59,6 +60,7 @@ func TestMessagesFlowToOneFinalOutcome(t *testing.T) {
 
 // Throttles shrink window and pace and cost no attempt; nothing is lost and nothing is sent twice.
 func TestThrottledMessagesLoseNothing(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(time.Millisecond, 5*time.Millisecond),
 		Limits:  []testserver.Limit{{Kind: testserver.TokenBucket, Rate: testserver.PerSecond(60), Burst: 3}},
@@ -95,6 +97,7 @@ func TestThrottledMessagesLoseNothing(t *testing.T) {
 
 // Each kind of bad input has its own outcome and disturbs nothing else.
 func TestBadInputEndsAsAClearOutcome(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	js, err := jetstream.New(r.client.Conn())
@@ -150,6 +153,7 @@ func TestBadInputEndsAsAClearOutcome(t *testing.T) {
 
 // What the SMSC takes without answering is sent once more, marked, and then waits for a person.
 func TestSwallowedAnswerIsResentOnceAndMarked(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Faults: []testserver.Fault{
 		{Kind: testserver.FaultSwallow, Match: testserver.Match{Prefix: "1777"}},
 		{Kind: testserver.FaultSwallow, Match: testserver.Match{Prefix: "1888", Times: 1}},
@@ -173,6 +177,7 @@ func TestSwallowedAnswerIsResentOnceAndMarked(t *testing.T) {
 
 // A stop finishes what is in flight and unbinds; the next start goes on, and nothing is sent twice.
 func TestStopAndStartLoseAndDoubleNothing(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(5*time.Millisecond, 20*time.Millisecond),
 		Limits:  []testserver.Limit{{Kind: testserver.TokenBucket, Rate: testserver.PerSecond(100), Burst: 5}},
@@ -246,6 +251,7 @@ func (r *rig) get(t *testing.T, path string) (int, string) {
 
 // queue_full: destination says that 0x14 speaks about one recipient: its messages wait, the account keeps its rate.
 func TestQueueFullOfOneDestinationLeavesThePaceAlone(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{
 		Match: testserver.Match{Prefix: "1777"}, Status: pdu.StatusMsgQFull,
 	}}})

@@ -12,6 +12,7 @@ import (
 // What a message has been through goes with it: to another instance when its gateway stops, and over a restart of
 // everything. No throttle and no attempt is forgotten, and it is never sent before its time.
 func TestAWaitingMessageKeepsItsAccountOverHandoverAndRestart(t *testing.T) {
+	t.Parallel()
 	const to = "15550100"
 	for name, restart := range map[string]bool{"to another instance": false, "over a restart": true} {
 		t.Run(name, func(t *testing.T) {

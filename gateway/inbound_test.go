@@ -14,6 +14,7 @@ import (
 )
 
 func TestReceiptBecomesAnEventOfItsMessage(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Receipts: testserver.Receipts{}})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	m := messages(1, "+1555")[0]
@@ -27,6 +28,7 @@ func TestReceiptBecomesAnEventOfItsMessage(t *testing.T) {
 
 // What phones send arrives on sms.mo.<account>, long messages joined from their parts.
 func TestMOIsPublishedJoined(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	r.awaitReadyz(t, http.StatusOK, "ready")

@@ -61,6 +61,7 @@ func sameOnWire(a, b submitted) bool {
 }
 
 func TestF07_RefusedPartAloneIsResent(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Errors: []testserver.ErrorRule{{Script: []pdu.Status{pdu.StatusOK, pdu.StatusThrottled}}}, Ledger: keepsPDUs(),
 	})
@@ -88,6 +89,7 @@ func TestF07_RefusedPartAloneIsResent(t *testing.T) {
 }
 
 func TestF11_EachPartHasASequenceNumberOfItsOwn(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Ledger: keepsPDUs()})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	r.publish(t, &queue.Message{ID: "m", From: "ACME", To: "+15550100", Text: long(3)})
@@ -102,6 +104,7 @@ func TestF11_EachPartHasASequenceNumberOfItsOwn(t *testing.T) {
 }
 
 func TestF40_PartsOfOneTextKeepToOneBind(t *testing.T) {
+	t.Parallel()
 	// Every seventh submit is throttled: those parts come back under a permit of whichever bind.
 	s := startSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(time.Millisecond, 5*time.Millisecond), Ledger: keepsPDUs(),
@@ -136,6 +139,7 @@ func TestF40_PartsOfOneTextKeepToOneBind(t *testing.T) {
 }
 
 func TestF40_WhatABindDiedWithIsResentOnAnother(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 3}, Kind: testserver.FaultDisconnect, When: testserver.Before}}, Ledger: keepsPDUs(),
 	})
@@ -156,6 +160,7 @@ func TestF40_WhatABindDiedWithIsResentOnAnother(t *testing.T) {
 
 // Cyrillic and emoji are cut between characters, in big-endian UTF-16 without a byte order mark.
 func TestF43_UCS2PartsJoinToTheText(t *testing.T) {
+	t.Parallel()
 	zhe, emoji := "ж", "😀"
 	texts := map[string]int{
 		strings.Repeat(zhe, 71): 2, strings.Repeat(emoji, 35): 1, strings.Repeat(emoji, 36): 2,
@@ -196,6 +201,7 @@ func TestF43_UCS2PartsJoinToTheText(t *testing.T) {
 
 // Of seven parts the third and fifth are throttled and the sixth is not answered: only those are sent again.
 func TestOnlyWhatWasNotAcceptedIsSentAgain(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Errors: []testserver.ErrorRule{{Script: []pdu.Status{0, 0, pdu.StatusThrottled, 0, pdu.StatusThrottled, 0, 0}}},
 		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 6}, Kind: testserver.FaultSwallow}}, Ledger: keepsPDUs(),
@@ -244,6 +250,7 @@ func TestOnlyWhatWasNotAcceptedIsSentAgain(t *testing.T) {
 
 // A late answer to one part spares that part the resend.
 func TestLateAnswerToOnePartSparesItTheResend(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Errors: []testserver.ErrorRule{{Script: []pdu.Status{0, pdu.StatusThrottled, 0}}},
 		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 3}, Kind: testserver.FaultDelay, By: testserver.Between(1500*time.Millisecond, 1500*time.Millisecond)}},
@@ -262,6 +269,7 @@ func TestLateAnswerToOnePartSparesItTheResend(t *testing.T) {
 }
 
 func TestRefusedPartEndsTheMessage(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Errors: []testserver.ErrorRule{{Script: []pdu.Status{0, pdu.StatusInvDstAdr}}}, Ledger: keepsPDUs(),
 	})
@@ -277,6 +285,7 @@ func TestRefusedPartEndsTheMessage(t *testing.T) {
 }
 
 func TestLongTextsGoTheAccountsWay(t *testing.T) {
+	t.Parallel()
 	const body = 400
 	for _, c := range []struct {
 		options string
@@ -317,6 +326,7 @@ func TestLongTextsGoTheAccountsWay(t *testing.T) {
 }
 
 func TestTextOptions(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Ledger: keepsPDUs()})
 	r := startGateway(t, t.TempDir(), s, "text: {max_segments: 2, transliterate: true, language: turkish}", "")
 	r.publish(t,

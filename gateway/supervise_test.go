@@ -15,6 +15,7 @@ import (
 
 // A wrong password stops the account, is probed slowly, keeps the queue, and is said in binds and readyz.
 func TestF21WrongPasswordStopsTheAccountAndKeepsTheQueue(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Bind: testserver.BindRules{Accounts: map[string]string{"sluice": "another"}}})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	r.publish(t, messages(3, "+1555")...)
@@ -50,6 +51,7 @@ func TestF21WrongPasswordStopsTheAccountAndKeepsTheQueue(t *testing.T) {
 
 // A status of class config stops the account after one submit and costs the message nothing.
 func TestF45NoRightsStopTheAccountAndKeepTheMessage(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Status: pdu.StatusInvCmdID}}})
 	r := startGateway(t, t.TempDir(), s, "window: {max: 1}", "")
 	r.publish(t, messages(3, "+1555")...)
@@ -65,6 +67,7 @@ func TestF45NoRightsStopTheAccountAndKeepTheMessage(t *testing.T) {
 
 // Several binds of one account share one pace and take turns.
 func TestBindsOfOneAccountShareTheWork(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Latency: testserver.Between(5*time.Millisecond, 20*time.Millisecond),
 		Limits:  []testserver.Limit{{Kind: testserver.TokenBucket, Rate: testserver.PerSecond(200), Burst: 10}},
@@ -91,6 +94,7 @@ func TestBindsOfOneAccountShareTheWork(t *testing.T) {
 
 // A pair submits over its transmitter and gets receipts over its receiver.
 func TestTransmitterAndReceiverMakeOneBind(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	r := startGateway(t, t.TempDir(), s, "bind: transmitter+receiver", "")
 	m := messages(1, "+1555")[0]
@@ -111,6 +115,7 @@ func TestTransmitterAndReceiverMakeOneBind(t *testing.T) {
 
 // One message of a shape that the SMSC refuses fails alone; a run of them over many recipients stops the account.
 func TestRefusedShapesEscalateToTheAccount(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Status: pdu.StatusInvDstTON}}})
 	r := startGateway(t, t.TempDir(), s, "window: {max: 1}", "")
 	r.publish(t, messages(20, "+1555")...)
@@ -127,6 +132,7 @@ func TestRefusedShapesEscalateToTheAccount(t *testing.T) {
 
 // A queue that is lost for good ends the gateway: a supervisor can start it again, a process that waits cannot.
 func TestLostQueueEndsTheGateway(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	cfg := testConfig(t, t.TempDir(), s, "", "")
 	g, err := New(t.Context(), cfg, Options{})
@@ -143,6 +149,7 @@ func TestLostQueueEndsTheGateway(t *testing.T) {
 
 // An SMSC that is down: the bind says why and when it is tried again, and the message loses nothing by the outage.
 func TestOutageIsSaidAndCostsNothing(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Bind: testserver.BindRules{Refuse: testserver.Refusal{Drop: true, Times: 2}}})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	r.publish(t, messages(1, "+1555")...)
