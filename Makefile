@@ -7,8 +7,6 @@ GO        ?= go
 # FUZZTIME is how long each fuzz target runs; BENCHTIME how long each benchmark.
 FUZZTIME  ?= 10s
 BENCHTIME ?= 1s
-# PARALLEL is how many tests of a package go at once: most wait for real servers more than they work.
-PARALLEL  ?= 6
 # SEED begins the random choices of chaos.
 SEED      ?= 1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -27,11 +25,11 @@ build: ## Build bin/sluice and bin/fakesmsc.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/sluice ./cmd/fakesmsc
 
 test: ## Run the tests; needs nothing but Go.
-	$(GO) test -shuffle=on -parallel $(PARALLEL) ./...
+	$(GO) test -shuffle=on ./...
 
 race: ## Run the tests under the race detector; needs a C compiler.
 	@echo 'without sluice/cmd/sluice: its tests run the binary, which is built without the detector'
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on -parallel $(PARALLEL) $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
 
 fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	GO='$(GO)' .ci/fuzz $(FUZZTIME)

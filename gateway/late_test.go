@@ -12,7 +12,6 @@ func exactly(d time.Duration) testserver.Span { return testserver.Between(d, d) 
 
 // A response that comes after its submit was given up, and before the message is sent again, settles it.
 func TestLateResponseSparesTheResend(t *testing.T) {
-	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 1}, Kind: testserver.FaultDelay, By: exactly(1500 * time.Millisecond)}},
 	})
@@ -34,7 +33,6 @@ func TestLateResponseSparesTheResend(t *testing.T) {
 // A response to the first submit that comes after the resend is journalled beside the one final, whichever of the two
 // the SMSC answered first.
 func TestLateResponseAfterTheResendIsTold(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		first, second time.Duration // of the responses

@@ -115,13 +115,13 @@ func TestTransmitterAndReceiverMakeOneBind(t *testing.T) {
 
 // One message of a shape that the SMSC refuses fails alone; a run of them over many recipients stops the account.
 func TestRefusedShapesEscalateToTheAccount(t *testing.T) {
-	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Status: pdu.StatusInvDstTON}}})
 	r := startGateway(t, t.TempDir(), s, "window: {max: 1}", "")
 	r.publish(t, messages(20, "+1555")...)
 	r.awaitReadyz(t, http.StatusServiceUnavailable, "config")
-	if n := s.Stats().Submits; n != classify.EscalatePairs {
-		t.Errorf("%d submits before the account stopped, want %d", n, classify.EscalatePairs)
+	// Its permit is free the moment that an answer comes, so one more may be on its way when the account stops.
+	if n := s.Stats().Submits; n != classify.EscalatePairs && n != classify.EscalatePairs+1 {
+		t.Errorf("%d submits before the account stopped, want %d or one more", n, classify.EscalatePairs)
 	}
 	for _, e := range r.await(t, classify.EscalatePairs, isFinal) {
 		if e.Type != queue.EventFailed {

@@ -18,6 +18,11 @@ const (
 	crashStreams = "ack_wait: 5s"
 )
 
+// someThrottled throttles one submit in a hundred, so that some are on a machine too busy to reach the limit as well.
+func someThrottled() []testserver.ErrorRule {
+	return []testserver.ErrorRule{{Match: testserver.Match{Every: 100}, Status: pdu.StatusThrottled}}
+}
+
 // kill -9 in the middle of 2,000 messages with throttling on: every message has one final outcome, none is lost, and
 // whatever was submitted twice says so.
 func TestKill9InTheMiddleLosesNothing(t *testing.T) {
@@ -28,6 +33,7 @@ func TestKill9InTheMiddleLosesNothing(t *testing.T) {
 		// The ceiling falls while the gateway runs at it, so that many messages have been throttled when it dies.
 		Limits: []testserver.Limit{{Kind: testserver.TokenBucket, Burst: 5, Rate: testserver.Steps(
 			step(0, 400), step(4*time.Second, 100), step(6*time.Second, 400))}},
+		Errors: someThrottled(),
 	})
 	d := newDaemon(t, addr, crashAccount, crashStreams)
 	d.start(t)
@@ -90,6 +96,7 @@ func TestResetEvery500SubmitsLosesNothing(t *testing.T) {
 		Latency: testserver.Between(5*time.Millisecond, 20*time.Millisecond),
 		Limits: []testserver.Limit{{Kind: testserver.TokenBucket, Burst: 5, Rate: testserver.Steps(
 			step(0, 400), step(4*time.Second, 100), step(6*time.Second, 400))}},
+		Errors: someThrottled(),
 		Faults: []testserver.Fault{{
 			Kind: testserver.FaultDisconnect, How: testserver.RST, When: testserver.Before, Match: testserver.Match{Every: 500},
 		}},
