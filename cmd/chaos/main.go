@@ -66,7 +66,7 @@ func newApp() *cli.App {
 func action(c *cli.Context) error {
 	o := options{
 		seed: c.Uint64("seed"), messages: c.Int("messages"), length: c.Duration("length"), patience: c.Duration("patience"),
-		short: c.Bool("short"),
+		short: c.Bool("short"), keep: c.Bool("keep"),
 	}
 	switch {
 	case c.Args().Present():

@@ -20,6 +20,7 @@ type options struct {
 	length   time.Duration
 	patience time.Duration
 	short    bool
+	keep     bool // the store of NATS, which is on a file system of its own
 	bin, dir string
 	plan     []fault
 }

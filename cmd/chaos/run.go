@@ -28,7 +28,7 @@ func run(ctx context.Context, o options) (result *result, err error) {
 		return nil, err
 	}
 	defer func() {
-		save := err != nil || result.broken() != nil
+		save := o.keep || err != nil || result.broken() != nil
 		err = errors.Join(err, r.close(save))
 	}()
 	if err := r.start(ctx); err != nil {
