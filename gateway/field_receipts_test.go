@@ -170,7 +170,7 @@ func TestF35ReceiptThreeTimes(t *testing.T) {
 	if count != 1 {
 		t.Errorf("%d events, want 1", count)
 	}
-	r.checkMetrics(t, `sluice_receipts_total{account="acme",match="repeated"} 2`, `sluice_receipts_total{account="acme",match="matched"} 2`)
+	r.awaitMetrics(t, `sluice_receipts_total{account="acme",match="repeated"} 2`, `sluice_receipts_total{account="acme",match="matched"} 2`)
 }
 
 // awaitConnected waits until the test's own connection stands again.
@@ -227,7 +227,7 @@ func TestF35StorageDown(t *testing.T) {
 	}
 	nats.Shutdown()
 	send(pdu.StatusSysErr)
-	r.checkMetrics(t, `sluice_inbound_refused_total{account="acme"} 2`)
+	r.awaitMetrics(t, `sluice_inbound_refused_total{account="acme"} 2`)
 	if nats, err = queue.StartEmbedded(queue.EmbeddedConfig{Dir: dir, Listen: strings.TrimPrefix(url, "nats://")}); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func TestMessagesFlowToOneFinalOutcome(t *testing.T) {
 			break
 		}
 	}
-	r.checkMetrics(t, `sluice_answers_total{account="acme",code="0x000",outcome="submitted"} 60`,
+	r.awaitMetrics(t, `sluice_answers_total{account="acme",code="0x000",outcome="submitted"} 60`,
 		`sluice_answers_total{account="acme",code="0x00B",outcome="failed"} 5`)
 }
 
@@ -222,12 +223,23 @@ func (r *rig) awaitReadyz(t *testing.T, status int, word string) string {
 	}
 }
 
-func (r *rig) checkMetrics(t *testing.T, lines ...string) {
+// awaitMetrics polls until /metrics has all of the lines: an outcome is counted after its event is out.
+func (r *rig) awaitMetrics(t *testing.T, lines ...string) {
 	t.Helper()
-	_, body := r.get(t, "/metrics")
-	for _, line := range lines {
-		if !strings.Contains(body, line+"\n") {
-			t.Errorf("/metrics lacks %s", line)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, body := r.get(t, "/metrics")
+		i := slices.IndexFunc(lines, func(line string) bool { return !strings.Contains(body, line+"\n") })
+		if i < 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("/metrics lacks %s", lines[i])
+		case <-tick.C:
 		}
 	}
 }
