@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -142,8 +143,9 @@ type delayed struct {
 func newDelayLine(c net.Conn, delay time.Duration) *delayLine {
 	l := &delayLine{delay: delay, pending: make(chan delayed, 1<<16)}
 	l.writing.Go(func() {
+		runtime.LockOSThread()
 		for d := range l.pending {
-			time.Sleep(time.Until(d.due))
+			sleep(time.Until(d.due))
 			_, _ = c.Write(d.b) // the reader learns of the end
 		}
 	})
