@@ -25,11 +25,26 @@ func short(n int, prefix string, life time.Duration) []*queue.Message {
 	return list
 }
 
-// With the SMSC down nothing is pulled, and every message ends at its deadline all the same.
+// With the SMSC down nothing is pulled, and every message ends within 2 s of its deadline all the same. A machine that
+// stands still just then is given another chance: a sweeper that is slow is slow each time.
 func TestDeadlinesAreKeptWhileTheSMSCIsDown(t *testing.T) {
 	t.Parallel()
+	const most, chances = 2 * time.Second, 3
+	var late time.Duration
+	for range chances {
+		if late = endsAfterDeadline(t); late <= most {
+			return
+		}
+	}
+	t.Errorf("the last of the messages ended %v after its deadline, and %d times later than %v", late, chances, most)
+}
+
+// endsAfterDeadline lets a gateway without an SMSC end its messages, and says how long after its deadline the last did.
+func endsAfterDeadline(t *testing.T) time.Duration {
+	t.Helper()
 	const n = 1000
 	r := startGateway(t, t.TempDir(), downSMSC(t), "", "")
+	defer r.stop()
 	r.publishAll(t, short(n, "+1555", 5*time.Second))
 	r.publish(t, messages(3, "+1666")...) // these have a day
 	var late []time.Duration
@@ -63,6 +78,7 @@ func TestDeadlinesAreKeptWhileTheSMSCIsDown(t *testing.T) {
 	}
 	slices.Sort(late)
 	t.Logf("after their deadline: median %v, 99 %% %v, last %v", late[n/2], late[n*99/100], late[n-1])
+	return late[n-1]
 }
 
 // publishAll publishes without waiting for each.
