@@ -9,8 +9,9 @@ import (
 	"sluice/testserver"
 )
 
-// Two gateways on one NATS whose acknowledgement wait is shorter than the SMSC takes to answer: what one holds is not
-// handed to the other, and nothing that was pulled ahead is submitted twice.
+// Two gateways on one NATS whose acknowledgement wait is shorter than the SMSC takes to answer: nothing that one holds,
+// or has pulled ahead, is submitted twice. Should the machine be too slow to keep a message with its holder, the other
+// finds its record open and does not submit it either; that none is handed out twice is tested in the queue.
 func TestTwoGatewaysAndAShortAckWaitMakeNoDuplicate(t *testing.T) {
 	t.Parallel()
 	const n = 80
