@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/queue"
@@ -56,9 +58,76 @@ func TestLateResponseAfterTheResendIsTold(t *testing.T) {
 			if told[0].MessageIDs[0] == told[1].MessageIDs[0] {
 				t.Errorf("both have the message id %s", told[0].MessageIDs[0])
 			}
-			if n := s.Stats().Submits; n != 2 {
-				t.Errorf("%d submits, want 2", n)
+			r.awaitEmpty(t)
+			finals := 0
+			for _, e := range r.events(t) {
+				if e.Type.Final() {
+					finals++
+				}
 			}
+			if n := s.Stats().Submits; n != 2 || finals != 1 {
+				t.Errorf("%d submits and %d finals, want 2 and 1", n, finals)
+			}
+		})
+	}
+}
+
+// With the waits as they are by default, 30 s for an answer and 60 s before the resend: a response 5 s after the timeout
+// settles the message, and it is not sent again; one to the first submit 5 s after the resend is told beside the one
+// final, which says that the message may be double, whatever becomes of the resend.
+func TestLateResponsesByFiveSeconds(t *testing.T) {
+	const timeout, wait, jitter, late, never = 30 * time.Second, time.Minute, delayFirst, 5 * time.Second, time.Hour
+	for _, c := range []struct {
+		name          string
+		first, second time.Duration // of the responses
+		events        []queue.EventType
+	}{
+		{"after the timeout", timeout + late, 0, []queue.EventType{queue.EventUnknownOutcome, queue.EventSubmitted}},
+		{
+			"after the resend and its answer", timeout + wait + jitter + late, time.Millisecond,
+			[]queue.EventType{queue.EventUnknownOutcome, queue.EventSubmitted, queue.EventDuplicateAccepted},
+		},
+		{
+			"after the resend and before its answer", timeout + wait + jitter + late, 2 * late,
+			[]queue.EventType{queue.EventUnknownOutcome, queue.EventSubmitted, queue.EventDuplicateAccepted},
+		},
+		{
+			"after the resend, which is never answered", timeout + wait + jitter + late, never,
+			[]queue.EventType{queue.EventUnknownOutcome, queue.EventSubmitted, queue.EventLateResponse},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				faults := []testserver.Fault{{Match: testserver.Match{Nth: 1}, Kind: testserver.FaultDelay, By: exactly(c.first)}}
+				if c.second > 0 {
+					faults = append(faults, testserver.Fault{Match: testserver.Match{Nth: 2}, Kind: testserver.FaultDelay, By: exactly(c.second)})
+				}
+				v := startVirtual(t, testserver.Scenario{Faults: faults}, "")
+				defer v.stop()
+				v.random = func() float64 { return 0 } // the whole jitter
+				v.publish(t, 1, "+15550100")
+				time.Sleep(20 * time.Minute)
+				var told []queue.EventType
+				for _, e := range v.source.Events(1) {
+					told = append(told, e.Type)
+					if resent := c.second > 0; e.Type == queue.EventSubmitted && e.PossibleDuplicate != resent {
+						t.Errorf("the final says possible duplicate %v, want %v", e.PossibleDuplicate, resent)
+					}
+				}
+				if !slices.Equal(told, c.events) {
+					t.Errorf("events %v, want %v", told, c.events)
+				}
+				ledger := v.smsc.Ledger()
+				if want := min(len(c.events)-1, 2); len(ledger) != want {
+					t.Fatalf("%d submits, want %d", len(ledger), want)
+				}
+				if len(ledger) == 2 && ledger[1].Time.Sub(ledger[0].Time) != timeout+wait+jitter {
+					t.Errorf("sent again after %v, want %v", ledger[1].Time.Sub(ledger[0].Time), timeout+wait+jitter)
+				}
+				if n := v.source.Queued(); n != 0 {
+					t.Errorf("%d messages are left in the queue", n)
+				}
+			})
 		})
 	}
 }

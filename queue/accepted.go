@@ -45,6 +45,11 @@ func (j *Journal) SettleAccepted(ctx context.Context, ref ReceiptRef, messageID 
 	if err != nil || winner != nil {
 		return false, err
 	}
+	again, err := j.sentAgain(ctx, ref.Seq, ref.Delivery)
+	if err != nil {
+		return false, err
+	}
+	e.PossibleDuplicate = e.PossibleDuplicate || again
 	if err := j.store(ctx, &e, storeOptions{once: onceFinal(ref.Seq), published: ref.Published, doubt: true}); err != nil {
 		return false, err
 	}

@@ -56,6 +56,20 @@ func (j *Journal) finalOf(ctx context.Context, seq uint64) (final *Event, err er
 	return final, err
 }
 
+// sentAgain reports whether a message may have been submitted after a delivery
+// whose outcome ends it: a later one has it just now, or had no answer. That is
+// to be asked once the final is claimed. Whoever gets the message opens its record
+// and then looks for the claim, so that one of the two sees the other.
+func (j *Journal) sentAgain(ctx context.Context, seq uint64, delivery int) (again bool, err error) {
+	err = j.persist(ctx, "", "reading the record", func(ctx context.Context) error {
+		record, _, err := j.client.readRecord(ctx, seq)
+		// Of two unknown outcomes one may be the delivery's own.
+		again = err == nil && record != nil && record.Delivery > delivery && (record.Open || record.State.Unknowns > 1)
+		return err
+	})
+	return again, err
+}
+
 // storeFinal stores a final that may have been stored, and returns the one that
 // the journal has.
 func (j *Journal) storeFinal(ctx context.Context, e *Event, published time.Time) (*Event, error) {

@@ -130,3 +130,23 @@ func TestASettleThatIsRepeated(t *testing.T) {
 	b.queueEmpty()
 	b.wantTypes(seq, EventSubmitted)
 }
+
+// TestAClaimJustBeforeTheHandOut has a late response claim the final between the
+// look for one and the hand-out: the message is not handed out.
+func TestAClaimJustBeforeTheHandOut(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	seq := b.publish(testLane, "m")[0]
+	h := b.holder()
+	first := h.hold()
+	b.settle(first, unknown(first.State(), 0))
+	second := h.hold()
+	if _, _, err := h.journal.claimFinal(t.Context(), first.complete(submitted("late"), time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := second.handOut(t.Context()); err != nil || out {
+		t.Errorf("handed out %v, %v; want not", out, err)
+	}
+	b.queueEmpty()
+	b.wantTypes(seq, EventUnknownOutcome, EventSubmitted)
+}

@@ -166,6 +166,24 @@ func TestAReceiptSettlesAnUnknownOutcome(t *testing.T) {
 	}
 }
 
+// TestAReceiptDuringTheResendSaysSo has the receipt come while the message is sent
+// again: it may be double, whether or not the SMSC answers this time.
+func TestAReceiptDuringTheResendSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	seq := b.publish(testLane, "a")[0]
+	intake := b.intake(IntakeConfig{})
+	job := b.next(intake)
+	b.settle(job, echoed(job.State(), 0, 1, 1))
+	b.next(intake)
+	if settled, err := b.journal.SettleAccepted(t.Context(), b.echo(1), "AB77", Event{Reason: "receipt"}); err != nil || !settled {
+		t.Fatalf("settled %t, %v", settled, err)
+	}
+	if e := b.journaled(seq)[1]; e.Type != EventSubmitted || !e.PossibleDuplicate {
+		t.Errorf("%s, possible duplicate %t; want submitted, true", e.Type, e.PossibleDuplicate)
+	}
+}
+
 // TestAReceiptSettlesNothingTwice has a message that ended before its receipt.
 func TestAReceiptSettlesNothingTwice(t *testing.T) {
 	t.Parallel()

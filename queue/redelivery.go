@@ -41,7 +41,7 @@ func (d *delivery) explain(ctx context.Context) (handOut bool, err error) {
 	}
 	switch {
 	case record.Open && record.At.Equal(d.opened) && !d.opened.IsZero():
-		return true, nil // opened by this delivery, and the confirmation was lost
+		return d.unlessEnded(ctx) // opened by this delivery, and the confirmation was lost
 	case !record.Open:
 		d.state, d.waited, d.noted = record.State, record, record.At
 		d.follows(record.Delivery)
@@ -112,7 +112,7 @@ func (d *delivery) explained(ctx context.Context, by string) (handOut bool, err 
 		}
 		return false, d.wait(ctx, d.state, d.state.NextAttemptAt, account, reason)
 	}
-	return true, d.open(ctx)
+	return d.handOut(ctx)
 }
 
 // rest is how much is left at now of a wait until next that was noted at a time. It
@@ -135,7 +135,28 @@ func (d *delivery) unexplained(ctx context.Context) (handOut bool, err error) {
 	d.state.Unexplained = true
 	d.state.Ends++
 	d.state.NextAttemptAt = time.Time{}
-	return true, d.open(ctx)
+	return d.handOut(ctx)
+}
+
+// handOut opens the record and lets the message go. Who claims the final after
+// the last look for one finds the record open, see [Journal.sentAgain].
+func (d *delivery) handOut(ctx context.Context) (bool, error) {
+	if err := d.open(ctx); err != nil {
+		return false, err
+	}
+	return d.unlessEnded(ctx)
+}
+
+// unlessEnded lets a message in doubt go unless a late response has claimed its
+// final.
+func (d *delivery) unlessEnded(ctx context.Context) (bool, error) {
+	if !d.state.InDoubt() {
+		return true, nil
+	}
+	if final, err := d.intake.journal.readFinal(ctx, d.seq); err != nil || final != nil {
+		return false, d.endWith(ctx, final, err)
+	}
+	return true, nil
 }
 
 // open writes down that the message is about to be handed out again.

@@ -134,6 +134,12 @@ func (d *delivery) contend(ctx context.Context, e *Event) (won bool, err error) 
 		return false, err
 	}
 	if winner == nil {
+		_, number := d.current()
+		again, err := j.sentAgain(ctx, d.seq, number)
+		if err != nil {
+			return false, err
+		}
+		e.PossibleDuplicate = e.PossibleDuplicate || again
 		d.noteFinal(e)
 		return d.appendFinal(ctx, e, storeOptions{})
 	}

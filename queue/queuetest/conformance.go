@@ -64,6 +64,7 @@ func Run(t *testing.T, open func(t *testing.T) Queue) {
 		{"a late response after a final", (*suite).lateAfterFinal},
 		{"a late response after its own final", (*suite).lateAfterOwnFinal},
 		{"a late response before the retry's answer", (*suite).lateBeforeRetry},
+		{"a late response after the retry went unanswered", (*suite).lateAfterRetry},
 		{"malformed messages are handed out", (*suite).malformed},
 		{"headers are read", (*suite).headers},
 		{"a caller that leaves takes nothing along", (*suite).leave},
@@ -105,6 +106,16 @@ func (s *suite) wantTypes(seq uint64, want ...queue.EventType) {
 	}
 	if !slices.Equal(got, want) {
 		s.Errorf("events %v, want %v", got, want)
+	}
+}
+
+// wantMark checks what the final says of a second submit.
+func (s *suite) wantMark(seq uint64, want bool) {
+	s.Helper()
+	for _, e := range s.queue.Events(seq) {
+		if e.Type.Final() && e.PossibleDuplicate != want {
+			s.Errorf("the final says possible duplicate %v, want %v", e.PossibleDuplicate, want)
+		}
 	}
 }
 
@@ -302,6 +313,7 @@ func (s *suite) late() {
 	}
 	s.wantEmpty()
 	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventSubmitted)
+	s.wantMark(seq, false)
 	if won, err := job.SettleLate(s.Context(), submitted()); err != nil || won {
 		s.Errorf("late twice: won %v, %v; want an event beside the final", won, err)
 	}
@@ -368,6 +380,22 @@ func (s *suite) lateBeforeRetry() {
 	s.settle(retry, throttled(retry.State(), 0))
 	s.wantEmpty()
 	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventSubmitted, queue.EventThrottled)
+	s.wantMark(seq, true) // nobody knows what becomes of the retry
+}
+
+// lateAfterRetry is about a late response to the first of two submits that both went unanswered.
+func (s *suite) lateAfterRetry() {
+	seq := s.queue.Publish("otp", payload, nil)
+	job := s.next()
+	s.settle(job, unknown(job.State(), 0))
+	retry := s.next()
+	s.settle(retry, unknown(retry.State(), time.Hour))
+	if won, err := job.SettleLate(s.Context(), submitted()); err != nil || !won {
+		s.Fatalf("won %v, %v", won, err)
+	}
+	s.wantEmpty()
+	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventUnknownOutcome, queue.EventSubmitted)
+	s.wantMark(seq, true)
 }
 
 func (s *suite) malformed() {
