@@ -5,7 +5,7 @@
 #
 # The directory holds sluice.yaml and belongs to user 65532; the queue is stored
 # beside it. The embedded NATS server listens on loopback, inside the container:
-# set nats.url to publish from outside.
+# set nats.url to publish from outside, and http: 0.0.0.0:9464 to read /metrics.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
