@@ -107,6 +107,9 @@ func reportCancel(c *cli.Context, r *queue.Cancelling) error {
 		return err
 	}
 	what := fmt.Sprintf("message %d (%s)", r.Seq, dash(r.ID))
+	if r.Seq == 0 { // nothing has that delivery id
+		what = fmt.Sprintf("message %q", r.ID)
+	}
 	switch r.Result {
 	case queue.CancelInFlight:
 		return cli.Exit(what+" is in flight: should it come back, it ends cancelled instead of being sent again", exitInFlight)

@@ -176,7 +176,7 @@ func TestOperatorsCommands(t *testing.T) {
 		t.Errorf("cancel as JSON: %+v", r)
 	}
 	_, errs = call(t, url, exitNotFound, "cancel", "nobody")
-	contains(t, "cancel of nobody", errs, "not in the queue")
+	contains(t, "cancel of nobody", errs, `message "nobody" is not in the queue`)
 	waitsFor(t, url, "gone", queue.PlaceDone) // its answer does not come, and it is not sent again
 	final := callJSON[[]queue.Trail](t, url, 0, "message", "gone")[0].Events
 	if e := final[len(final)-1]; e.Type != queue.EventCancelled || !e.PossibleDuplicate {
