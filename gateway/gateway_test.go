@@ -56,6 +56,7 @@ func TestMessagesFlowToOneFinalOutcome(t *testing.T) {
 		}
 	}
 	r.awaitMetrics(t, `sluice_answers_total{account="acme",code="0x000",outcome="submitted"} 60`,
+		`sluice_message_panics_total{account="acme"} 0`, `sluice_possible_duplicates_total{account="acme"} 0`,
 		`sluice_answers_total{account="acme",code="0x00B",outcome="failed"} 5`)
 }
 

@@ -102,6 +102,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
+// open shows the account's series from the start: of a counter that begins at 1 no alert sees the first rise.
+func (m *metrics) open(account string, binds int) {
+	m.binds.WithLabelValues(account).Set(0)
+	m.bindsWanted.WithLabelValues(account).Set(float64(binds))
+	for _, counter := range []*prometheus.CounterVec{m.panics, m.late, m.duplicates, m.inboundFault} {
+		counter.WithLabelValues(account)
+	}
+}
+
 // endReason is the closed set of reasons for the end of a session, as a metric label.
 func endReason(err error) string {
 	var refused *smpp.BindError

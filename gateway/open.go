@@ -91,8 +91,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 	if a.smpp, err = smppConfig(cfg, a); err != nil {
 		return nil, nil, err
 	}
-	a.metrics.binds.WithLabelValues(name).Set(0)
-	a.metrics.bindsWanted.WithLabelValues(name).Set(float64(cfg.Binds))
+	a.metrics.open(name, cfg.Binds)
 
 	var lanes []queue.IntakeLane
 	for _, route := range sortedKeys(g.cfg.Routes) {
