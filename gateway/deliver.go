@@ -132,7 +132,7 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 			return func() { a.giveBack(d.job, again) }
 		}
 	}
-	e, refused := a.encode(d.job, d.msg, st.Reference, d.left(now))
+	e, refused := a.encode(d.job, d.msg, d.left(now))
 	switch {
 	case refused != nil:
 		return settle(d.rules.unsendable(d.letter, refused.reason, refused.detail))
@@ -180,7 +180,7 @@ func (d *delivery) divide(e *encoded) {
 	st := &d.letter.state
 	d.letter.parts, d.letter.onAir = len(e.parts), e.onAir
 	if len(e.parts) > 1 {
-		st.Segments, st.Reference = len(e.parts), &e.reference
+		st.Segments = len(e.parts)
 	}
 	for i, sm := range e.parts {
 		taken := func(s queue.Segment) bool { return s.Part == i+1 }

@@ -18,17 +18,13 @@ import (
 type unsendable struct{ reason, detail string }
 
 // encode turns a message into its submit_sm, one for each segment; onAir is the number of short messages that they are
-// for the phone and the bill. The segments of one message share the reference; nil means that of its sequence. left is
-// the time to the deadline, 0 for none.
-func (a *account) encode(job queue.Job, msg *queue.Message, reference *uint16, left time.Duration) (e encoded, _ *unsendable) {
+// for the phone and the bill. Its sequence gives the segments their reference, whoever sends them and when. left is the
+// time to the deadline, 0 for none.
+func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) (e encoded, _ *unsendable) {
 	malformed := func(field string, err error) (encoded, *unsendable) {
 		return encoded{}, &unsendable{reasonMalformed, field + ": " + err.Error()}
 	}
-	number := text.Reference(job.Seq())
-	if reference != nil {
-		number = *reference
-	}
-	split, err := a.encodeText(msg, number)
+	split, err := a.encodeText(msg, text.Reference(job.Seq()))
 	var tooLong *text.TooLongError
 	switch {
 	case errors.As(err, &tooLong):
@@ -44,7 +40,7 @@ func (a *account) encode(job queue.Job, msg *queue.Message, reference *uint16, l
 	if err != nil {
 		return malformed("tlvs", err)
 	}
-	e.reference, e.onAir = number, split.Parts
+	e.onAir = split.Parts
 	for i := range split.Segments {
 		sm := &pdu.SubmitSM{
 			ServiceType: []byte(msg.ServiceType), Source: wire(msg.Source()), Dest: wire(msg.Dest()),
@@ -75,9 +71,8 @@ func (a *account) encode(job queue.Job, msg *queue.Message, reference *uint16, l
 
 // encoded is a message as it is submitted.
 type encoded struct {
-	parts     []*pdu.SubmitSM
-	reference uint16 // that ties them, when there are several
-	onAir     int    // short messages; differs from the parts where the SMSC splits the text
+	parts []*pdu.SubmitSM
+	onAir int // short messages; differs from the parts where the SMSC splits the text
 }
 
 // carry puts segment i into the submit_sm, the way that the account joins segments.

@@ -295,7 +295,7 @@ func (d *delivery) indexEchoes(o *queue.Outcome) {
 	}
 	parts := d.letter.parts
 	if parts == 0 { // it was not divided this time, as after a crash
-		e, refused := a.encode(d.job, d.msg, before.Reference, 0)
+		e, refused := a.encode(d.job, d.msg, 0)
 		if refused != nil {
 			return
 		}

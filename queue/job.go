@@ -88,11 +88,9 @@ type State struct {
 	// Bind is the one that took the first part; the others follow it while it
 	// lives.
 	Bind string `json:"bind,omitempty"`
-	// Accepted are the segments that the SMSC has taken, of Segments; Reference
-	// ties them.
-	Accepted  []Segment `json:"accepted,omitempty"`
-	Segments  int       `json:"segments,omitempty"`
-	Reference *uint16   `json:"reference,omitempty"`
+	// Accepted are the segments that the SMSC has taken, of Segments.
+	Accepted []Segment `json:"accepted,omitempty"`
+	Segments int       `json:"segments,omitempty"`
 }
 
 // Segment is one accepted part of a message.
