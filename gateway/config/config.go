@@ -72,7 +72,7 @@ type CertFiles struct {
 // used when something is created; what exists and differs is reported by
 // `sluice run`, never changed.
 type Streams struct {
-	// First token of every subject; letters, digits, - and _. Default sms.
+	// First token of every subject; small letters, digits, - and _. Default sms.
 	Prefix string `yaml:"prefix"`
 	// Copies in a NATS cluster, 1 to 5. Default 1.
 	Replicas int `yaml:"replicas"`

@@ -169,6 +169,7 @@ func TestFaults(t *testing.T) {
 		{"size", minimal + "streams: {max_bytes: 1GB2}", "is not a size"},
 		{"sync", minimal + "streams: {sync: never}", "write always or a duration"},
 		{"replicas", minimal + "streams: {replicas: 3}", "needs a cluster"},
+		{"prefix", minimal + "streams: {prefix: SMS}", "use sms"},
 		{"nats url", minimal + "nats: {url: 'http://h'}", "is not the URL of a NATS server"},
 		{"nats both", minimal + "nats: {url: 'nats://h', embedded: {dir: x}}", "is set together with nats.url"},
 		{"nats two ways", minimal + "nats: {url: 'nats://h', credentials: {user: u, password: p, nkey: /dev/null}}", "names several ways"},

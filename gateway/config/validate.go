@@ -205,6 +205,9 @@ func (v *validator) pair(path, cert, key string) {
 func (v *validator) streams() {
 	s := &v.c.Streams
 	v.name("streams.prefix", s.Prefix)
+	if s.Prefix != strings.ToLower(s.Prefix) {
+		v.add("streams.prefix", s.Prefix, "has capitals, which only the streams have", "use "+strings.ToLower(s.Prefix))
+	}
 	v.whole("streams.replicas", s.Replicas, 1, 5)
 	if s.Replicas > 1 && v.c.NATS.URL == "" {
 		v.add("streams.replicas", strconv.Itoa(s.Replicas), "needs a cluster", "set nats.url, or 1")
