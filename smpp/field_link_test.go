@@ -240,6 +240,34 @@ func TestProbeTakesNoPlaceInTheWindow(t *testing.T) {
 	})
 }
 
+// The interval is kept where the answer to a probe may take longer than that.
+func TestProbesComeAtTheirInterval(t *testing.T) {
+	cfg := testConfig()
+	cfg.EnquireLinkInterval, cfg.EnquireLinkTimeout = 2*time.Second, 10*time.Second
+	bubble(t, cfg, func(t *testing.T, s *Session, p *script) {
+		for n := range 5 {
+			heard := time.Now()
+			probe := p.next()
+			if waited := time.Since(heard); probe.ID != pdu.IDEnquireLink || waited != 2*time.Second {
+				t.Fatalf("%v after %v of silence, want enquire_link %d after 2s", probe.ID, waited, n+1)
+			}
+			time.Sleep(500 * time.Millisecond)
+			p.sendPDU(0, probe.Sequence, &pdu.EnquireLinkResp{})
+			synctest.Wait()
+		}
+		p.next() // the sixth is not answered
+		time.Sleep(9 * time.Second)
+		synctest.Wait()
+		if err := s.Err(); err != nil {
+			t.Fatalf("the session ended with %v before the timeout", err)
+		}
+		<-s.Done()
+		if err := s.Err(); !errors.Is(err, ErrSilent) {
+			t.Errorf("the session ended with %v, want ErrSilent", err)
+		}
+	})
+}
+
 // F38: enquire_link "timeout" though the reply is in the capture: the reader
 // was busy with a handler.
 func TestF38SlowHandlerDelaysNothing(t *testing.T) {

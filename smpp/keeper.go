@@ -64,7 +64,7 @@ func (s *Session) step() (next time.Duration, settled []*waiter, end bool) {
 		n := s.requests.sequence()
 		s.probe.sent(now, n)
 		s.queue(pdu.Header{Length: pdu.HeaderLen, ID: pdu.IDEnquireLink, Sequence: n}.Append(nil))
-		again = now + s.cfg.EnquireLinkTimeout
+		again = now + min(s.cfg.EnquireLinkTimeout, s.cfg.EnquireLinkInterval) // the answer wakes nobody
 	case bury:
 		s.fail(fmt.Errorf("%w: nothing came within %v of enquire_link", ErrSilent, s.cfg.EnquireLinkTimeout))
 	case rest:
