@@ -156,9 +156,13 @@ func (a *account) configure() {
 
 // heldBack lets a wait that the SMSC asks for stop the account, here and on every instance.
 func (a *account) heldBack(now time.Time, v classify.Verdict) {
-	if v.Class != classify.Throttle || v.Hold <= 0 || !a.flow.extend(now, v.Hold, v.Hold, v.Name) {
-		return
+	if v.Class == classify.Throttle && v.Hold > 0 && a.flow.extend(now, v.Hold, v.Hold, v.Name) {
+		a.askForHold()
 	}
+}
+
+// askForHold has a wait stored.
+func (a *account) askForHold() {
 	select {
 	case a.follow.asked <- struct{}{}:
 	default: // the one that is being stored is followed by another look
@@ -171,16 +175,24 @@ func (a *account) storeHolds(ctx context.Context) {
 	for {
 		select {
 		case <-a.follow.asked:
-			for a.storeHold(ctx) != nil && pause(ctx, time.Second) {
+			for a.storeHold(ctx) != nil {
+				if !pause(ctx, time.Second) {
+					a.askForHold() // the stop has interrupted it
+					return
+				}
 			}
 		case <-ctx.Done():
-			select {
-			case <-a.follow.asked:
-				_ = a.storeHold(context.WithoutCancel(ctx)) // it is logged
-			default:
-			}
 			return
 		}
+	}
+}
+
+// storeLastHold stores a wait that is not stored when everything in flight has been answered.
+func (a *account) storeLastHold() {
+	select {
+	case <-a.follow.asked:
+		_ = a.storeHold(context.Background()) // it is logged
+	default:
 	}
 }
 

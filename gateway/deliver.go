@@ -77,12 +77,12 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 		}
 		crashpoint.At(crashpoint.AfterResponse)
 		res, signal := d.judge(p, resp, err)
+		a.heard(d, res, resp) // before the next may start: what stops the account stops that one too
 		if d.results = append(d.results, res); res.stops() || n == len(d.parts)-1 {
 			permit.Release(signal)
 		} else {
 			permit.Answered(signal)
 		}
-		a.heard(d, res, resp)
 		if res.stops() {
 			break
 		}
@@ -254,7 +254,7 @@ func (d *delivery) start(permit window.Permit) error {
 	if err := permit.Start(ctx); err != nil {
 		return err
 	}
-	if open, _ := d.account.flow.open(time.Now()); !open { // it was closed while the permit waited
+	if open, _ := d.account.flow.open(time.Now()); !open || ctx.Err() != nil { // it was closed, or the bind ended, while the permit waited
 		permit.Release(window.Signal{Answer: window.Lost})
 		return errHeldBack
 	}

@@ -23,7 +23,7 @@ func lostAnswer(t *testing.T, r *receiptsRig, until queue.EventType) queue.Event
 // and not sent again when it comes back.
 func TestReceiptEchoingTheMarkSettlesAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	r := startReceipts(t, "response_timeout: 1s\nunknown: {after: 8s}")
+	r := startReceipts(t, "response_timeout: 2s\nunknown: {after: 8s}")
 	lostAnswer(t, r, queue.EventUnknownOutcome)
 	sent := r.seen()
 	reference, ok := sent[0].TLVs.Uint16(pdu.TagUserMessageReference)
@@ -64,8 +64,8 @@ func TestReceiptEchoingTheMarkSettlesAnUnknownOutcome(t *testing.T) {
 // that echoes it does nothing.
 func TestReceiptEchoingTheDeliveryIDSettlesAfterARestart(t *testing.T) {
 	t.Parallel()
-	s := startScripted(t, func(*pdu.SubmitSM) (string, bool) { return "", true })
-	dir, extra := t.TempDir(), "response_timeout: 1s\nmark: false\nunknown: {after: 10m}\ntext: {id_tlv: 0x1401}"
+	s := startScripted(t, silentSMSC)
+	dir, extra := t.TempDir(), "response_timeout: 2s\nmark: false\nunknown: {after: 10m}\ntext: {id_tlv: 0x1401}"
 	waits := []time.Duration{20 * time.Millisecond}
 	start := func() *receiptsRig {
 		return &receiptsRig{rig: runGateway(t, testConfig(t, dir, smsc{addr: s.addr}, extra, ""), Options{receiptWaits: waits}), scriptedSMSC: s}
@@ -100,7 +100,7 @@ func TestReceiptsEchoingMarksSpareTheirParts(t *testing.T) {
 	s := startScripted(t, func(sm *pdu.SubmitSM) (string, bool) {
 		return fmt.Sprintf("id-%d", sm.ShortMessage[5]), sm.ShortMessage[5] != 2 && !again.Load()
 	})
-	cfg := testConfig(t, t.TempDir(), smsc{addr: s.addr}, "response_timeout: 1s\nunknown: {after: 8s}", "")
+	cfg := testConfig(t, t.TempDir(), smsc{addr: s.addr}, "response_timeout: 2s\nunknown: {after: 8s}", "")
 	r := &receiptsRig{rig: runGateway(t, cfg, Options{}), scriptedSMSC: s}
 	r.publish(t, &queue.Message{ID: "long", From: "2000", To: "+15550100", Text: long(3), Receipt: true})
 	r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventUnknownOutcome })
@@ -129,7 +129,7 @@ func TestReceiptsEchoingMarksSpareTheirParts(t *testing.T) {
 // Once it was deferred nothing is settled any more, but the receipt's event says which message it was.
 func TestReceiptOfADeferredMessageNamesIt(t *testing.T) {
 	t.Parallel()
-	r := startReceipts(t, "response_timeout: 1s\nunknown: {max: 0}")
+	r := startReceipts(t, "response_timeout: 2s\nunknown: {max: 0}")
 	deferred := lostAnswer(t, r, queue.EventDeferred)
 	reference, _ := r.seen()[0].TLVs.Uint16(pdu.TagUserMessageReference)
 	r.deliver(t, receiptFrom("15550100", "id:AB77 stat:DELIVRD err:000", pdu.Uint16TLV(pdu.TagUserMessageReference, reference)))

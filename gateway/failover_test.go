@@ -18,8 +18,7 @@ func backup(s smsc) string {
 
 func TestRouteFailsOverAndBack(t *testing.T) {
 	t.Parallel()
-	refusing := testserver.BindRules{Refuse: testserver.Refusal{Drop: true, Times: 4}}
-	first := startSMSC(t, testserver.Scenario{Bind: refusing})
+	first := downSMSC(t)
 	second := startSMSC(t, testserver.Scenario{})
 	r := startGateway(t, t.TempDir(), first, "", backup(second))
 	r.publish(t, messages(5, "+1555")...)
@@ -27,6 +26,9 @@ func TestRouteFailsOverAndBack(t *testing.T) {
 		if e.Type != queue.EventSubmitted || e.Account != "backup" {
 			t.Errorf("%s: %s over %s, want submitted over backup", e.ID, e.Type, e.Account)
 		}
+	}
+	if err := first.SetScenario(testserver.Scenario{}); err != nil {
+		t.Fatal(err)
 	}
 	r.awaitAccount(t, "both accounts are bound", func(a admin.Account) bool { return a.State == string(Bound) })
 	r.publish(t, messages(5, "+1666")...)
@@ -47,17 +49,18 @@ func TestRouteFailsOverAndBack(t *testing.T) {
 // The parts of a message stay with the SMSC that has taken the first ones, also when another account pulls it.
 func TestPartsFollowTheirAccount(t *testing.T) {
 	t.Parallel()
-	first := startSMSC(t, testserver.Scenario{
-		// Bound only after the backup has taken the first part of the message.
-		Bind: testserver.BindRules{Refuse: testserver.Refusal{Drop: true, Times: 4}}, Ledger: keepsPDUs(),
-	})
+	first := downSMSC(t)
 	second := startSMSC(t, testserver.Scenario{
 		Errors: []testserver.ErrorRule{{Script: []pdu.Status{pdu.StatusOK, pdu.StatusThrottled, pdu.StatusSysErr}}}, Ledger: keepsPDUs(),
 	})
 	yaml := backup(second)
-	yaml = yaml[:len(yaml)-len("}}")] + ", attempts_per: 1/15s}}" // so that it comes back only after the first is bound
+	yaml = yaml[:len(yaml)-len("}}")] + ", attempts_per: 1/20s}}" // so that it comes back only after the first is bound
 	r := startGateway(t, t.TempDir(), first, "", yaml)
 	r.publish(t, &queue.Message{ID: "m", From: "ACME", To: "+15550100", Text: long(3)})
+	r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventRetry }) // the backup has the first part
+	if err := first.SetScenario(testserver.Scenario{}); err != nil {
+		t.Fatal(err)
+	}
 	final := r.await(t, 1, isFinal)[0]
 	if final.Type != queue.EventSubmitted || final.Account != "backup" || len(final.MessageIDs) != 3 {
 		t.Errorf("final %+v, want submitted over backup with 3 ids", final)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/gateway/config"
 	"sluice/queue"
@@ -47,6 +46,8 @@ func TestF31ReceiptOnAnotherBind(t *testing.T) {
 			t.Errorf("%s: %+v with %+v", e.ID, e, e.Receipt)
 		}
 	}
+	// An event may be out before the SMSC has read the acknowledgement.
+	await(t, "the acknowledgements", func() bool { return s.Stats().Acknowledged >= uint64(len(ids)) })
 	if counts := s.Stats(); counts.Acknowledged != uint64(len(ids)) {
 		t.Errorf("%d receipts acknowledged, want %d", counts.Acknowledged, len(ids))
 	}
@@ -55,15 +56,7 @@ func TestF31ReceiptOnAnotherBind(t *testing.T) {
 // awaitBinds waits until that many sessions are bound at the SMSC.
 func (r *rig) awaitBinds(t *testing.T, s smsc, n int) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for len(s.Binds()) < n {
-		select {
-		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatal("not bound")
-		}
-	}
+	await(t, "the binds", func() bool { return len(s.Binds()) >= n })
 }
 
 // F31, sibling: the receipt comes to another instance of the gateway than submitted, and either of them works on it.
@@ -161,6 +154,7 @@ func TestF35ReceiptThreeTimes(t *testing.T) {
 	r.submit(t, "later", "15550101", "78") // behind the three
 	r.deliver(t, receiptFrom("15550101", "id:78 stat:DELIVRD err:000"))
 	r.receipts(t, 1, func(e queue.Event) bool { return e.ID == "later" })
+	r.inboundEmpty(t)
 	count := 0
 	for _, e := range r.events(t) {
 		if e.Type == queue.EventReceipt && e.ID == "m" {
@@ -176,15 +170,7 @@ func TestF35ReceiptThreeTimes(t *testing.T) {
 // awaitConnected waits until the test's own connection stands again.
 func (r *rig) awaitConnected(t *testing.T) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !r.client.Conn().IsConnected() {
-		select {
-		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatal("not connected again")
-		}
-	}
+	await(t, "the connection", r.client.Conn().IsConnected)
 }
 
 // F35, with NATS away: what cannot be stored is refused with 0x08, as deliver_sm and as data_sm (F34), and taken when

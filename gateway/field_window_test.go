@@ -11,10 +11,10 @@ import (
 )
 
 // fiveOutstanding answers the sixth submit in flight with 0x45 (ESME_RSUBMITFAIL), which the account is told to read
-// as a throttle.
+// as a throttle. Answers are slow, so that a slow machine has six in flight as well.
 func fiveOutstanding() testserver.Scenario {
 	return testserver.Scenario{
-		Latency: testserver.Between(10*time.Millisecond, 20*time.Millisecond), AnyOrder: true,
+		Latency: testserver.Between(100*time.Millisecond, 200*time.Millisecond), AnyOrder: true,
 		Limits: []testserver.Limit{{Kind: testserver.Outstanding, Size: 5, Status: pdu.StatusSubmitFail}},
 	}
 }

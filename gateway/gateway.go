@@ -115,6 +115,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if !g.settled(settleGrace) {
 		g.log.Error("some outcomes could not be stored; their messages stay in the queue")
 	}
+	for _, a := range g.accounts {
+		a.storeLastHold()
+	}
 	return errors.Join(lost, taken, g.teardown.run())
 }
 

@@ -161,7 +161,7 @@ func TestSwallowedAnswerIsResentOnceAndMarked(t *testing.T) {
 		{Kind: testserver.FaultSwallow, Match: testserver.Match{Prefix: "1777"}},
 		{Kind: testserver.FaultSwallow, Match: testserver.Match{Prefix: "1888", Times: 1}},
 	}})
-	r := startGateway(t, t.TempDir(), s, "response_timeout: 1s\nunknown: {after: 10ms}", "")
+	r := startGateway(t, t.TempDir(), s, "response_timeout: 2s\nunknown: {after: 10ms}", "")
 	r.publish(t, messages(1, "+1777")...)
 	r.publish(t, messages(1, "+1888")...)
 	for _, e := range r.await(t, 2, isFinal) {

@@ -10,24 +10,23 @@ import (
 	"sluice/testserver"
 )
 
-func exactly(d time.Duration) testserver.Span { return testserver.Between(d, d) }
-
 // A response that comes after its submit was given up, and before the message is sent again, settles it.
 func TestLateResponseSparesTheResend(t *testing.T) {
-	s := startSMSC(t, testserver.Scenario{
-		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 1}, Kind: testserver.FaultDelay, By: exactly(1500 * time.Millisecond)}},
-	})
-	r := startGateway(t, t.TempDir(), s, "response_timeout: 1s\nunknown: {after: 2s}", "")
+	t.Parallel()
+	s := startScripted(t, silentSMSC)
+	r := startGateway(t, t.TempDir(), smsc{addr: s.addr}, "response_timeout: 1s\nunknown: {after: 8s}", "")
 	r.publish(t, &queue.Message{ID: "m", From: "ACME", To: "+15550100", Text: "x", Receipt: true})
+	r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventUnknownOutcome })
+	s.answerLate(s.seen()[0], "77")
 	final := r.await(t, 1, isFinal)[0]
 	if final.Type != queue.EventSubmitted || final.Reason != reasonAcceptedLate || final.PossibleDuplicate || len(final.MessageIDs) != 1 {
 		t.Errorf("final %+v, want submitted (accepted_late), no possible duplicate, one id", final)
 	}
-	r.awaitEmpty(t)
-	if _, ok, err := r.client.LookupReceipt(t.Context(), "acme", queue.CanonicalID(final.MessageIDs[0]), newestRef); err != nil || !ok {
+	r.awaitEmpty(t) // it came back after 8 s, and was acknowledged
+	if _, ok, err := r.client.LookupReceipt(t.Context(), "acme", queue.CanonicalID("77"), newestRef); err != nil || !ok {
 		t.Errorf("the receipt index does not know the message: %v, %v", ok, err)
 	}
-	if n := s.Stats().Submits; n != 1 {
+	if n := len(s.seen()); n != 1 {
 		t.Errorf("%d submits, want 1: the message must not be sent again", n)
 	}
 }
@@ -35,28 +34,36 @@ func TestLateResponseSparesTheResend(t *testing.T) {
 // A response to the first submit that comes after the resend is journalled beside the one final, whichever of the two
 // the SMSC answered first.
 func TestLateResponseAfterTheResendIsTold(t *testing.T) {
-	for _, c := range []struct {
-		name          string
-		first, second time.Duration // of the responses
-	}{
-		{"after the answer to the resend", 2500 * time.Millisecond, time.Millisecond},
-		{"before the answer to the resend", 1500 * time.Millisecond, 800 * time.Millisecond},
+	t.Parallel()
+	for name, resendFirst := range map[string]bool{
+		"after the answer to the resend": true, "before the answer to the resend": false,
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := startSMSC(t, testserver.Scenario{Faults: []testserver.Fault{
-				{Match: testserver.Match{Nth: 1}, Kind: testserver.FaultDelay, By: exactly(c.first)},
-				{Match: testserver.Match{Nth: 2}, Kind: testserver.FaultDelay, By: exactly(c.second)},
-			}})
-			r := startGateway(t, t.TempDir(), s, "response_timeout: 1s\nunknown: {after: 1ms}", "")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startScripted(t, silentSMSC)
+			// A resend that is given up too would be late as well.
+			r := startGateway(t, t.TempDir(), smsc{addr: s.addr}, "response_timeout: 3s\nunknown: {after: 1ms}", "")
 			r.publish(t, &queue.Message{ID: "m", From: "ACME", To: "+15550100", Text: "x"})
-			told := r.await(t, 2, func(e queue.Event) bool {
-				return e.Type.Final() || e.Type == queue.EventDuplicateAccepted || e.Type == queue.EventLateResponse
-			})
-			if told[0].Type != queue.EventSubmitted || told[1].Type != queue.EventDuplicateAccepted {
-				t.Errorf("%s, then %s; want submitted, then duplicate_accepted", told[0].Type, told[1].Type)
+			resend, first := s.awaitSeen(t, 2), s.seen()[0]
+			told := func(n int) []queue.Event {
+				return r.await(t, n, func(e queue.Event) bool {
+					return e.Type.Final() || e.Type == queue.EventDuplicateAccepted || e.Type == queue.EventLateResponse
+				})
 			}
-			if told[0].MessageIDs[0] == told[1].MessageIDs[0] {
-				t.Errorf("both have the message id %s", told[0].MessageIDs[0])
+			order, ids := []submit{first, resend}, []string{"first", "resend"}
+			if resendFirst {
+				order, ids = []submit{resend, first}, []string{"resend", "first"}
+			}
+			for n, to := range order {
+				s.answerLate(to, ids[n])
+				told(n + 1)
+			}
+			events := told(2)
+			if events[0].Type != queue.EventSubmitted || events[1].Type != queue.EventDuplicateAccepted {
+				t.Errorf("%s, then %s; want submitted, then duplicate_accepted", events[0].Type, events[1].Type)
+			}
+			if events[0].MessageIDs[0] != ids[0] || events[1].MessageIDs[0] != ids[1] {
+				t.Errorf("they have the message ids %s and %s, want %v", events[0].MessageIDs[0], events[1].MessageIDs[0], ids)
 			}
 			r.awaitEmpty(t)
 			finals := 0
@@ -65,7 +72,7 @@ func TestLateResponseAfterTheResendIsTold(t *testing.T) {
 					finals++
 				}
 			}
-			if n := s.Stats().Submits; n != 2 || finals != 1 {
+			if n := len(s.seen()); n != 2 || finals != 1 {
 				t.Errorf("%d submits and %d finals, want 2 and 1", n, finals)
 			}
 		})
@@ -98,9 +105,9 @@ func TestLateResponsesByFiveSeconds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				faults := []testserver.Fault{{Match: testserver.Match{Nth: 1}, Kind: testserver.FaultDelay, By: exactly(c.first)}}
+				faults := []testserver.Fault{{Match: testserver.Match{Nth: 1}, Kind: testserver.FaultDelay, By: testserver.Exactly(c.first)}}
 				if c.second > 0 {
-					faults = append(faults, testserver.Fault{Match: testserver.Match{Nth: 2}, Kind: testserver.FaultDelay, By: exactly(c.second)})
+					faults = append(faults, testserver.Fault{Match: testserver.Match{Nth: 2}, Kind: testserver.FaultDelay, By: testserver.Exactly(c.second)})
 				}
 				v := startVirtual(t, testserver.Scenario{Faults: faults}, "")
 				defer v.stop()

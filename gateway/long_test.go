@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/gateway/admin"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/smpp/text"
@@ -111,6 +112,7 @@ func TestF40_PartsOfOneTextKeepToOneBind(t *testing.T) {
 		Errors: []testserver.ErrorRule{{Match: testserver.Match{Every: 7}, Status: pdu.StatusThrottled}},
 	})
 	r := startGateway(t, t.TempDir(), s, "binds: 2\nrate: {declared: 200}", "")
+	r.awaitAccount(t, "both binds", func(a admin.Account) bool { return a.Binds == 2 })
 	const texts = 20
 	for i := range texts {
 		r.publish(t, &queue.Message{ID: fmt.Sprint("m", i), From: "ACME", To: fmt.Sprintf("+1555%04d", i), Text: long(5)})
@@ -206,7 +208,7 @@ func TestOnlyWhatWasNotAcceptedIsSentAgain(t *testing.T) {
 		Errors: []testserver.ErrorRule{{Script: []pdu.Status{0, 0, pdu.StatusThrottled, 0, pdu.StatusThrottled, 0, 0}}},
 		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 6}, Kind: testserver.FaultSwallow}}, Ledger: keepsPDUs(),
 	})
-	r := startGateway(t, t.TempDir(), s, "response_timeout: 1s\nunknown: {after: 10ms}", "")
+	r := startGateway(t, t.TempDir(), s, "response_timeout: 2s\nunknown: {after: 10ms}", "")
 	r.publish(t, &queue.Message{ID: "m", From: "ACME", To: "+15550100", Text: long(7), Receipt: true})
 	final := r.await(t, 1, isFinal)[0]
 	if final.Type != queue.EventSubmitted || !final.PossibleDuplicate || final.Attempt != 1 || final.SegmentsAccepted != 7 {
@@ -252,10 +254,10 @@ func TestOnlyWhatWasNotAcceptedIsSentAgain(t *testing.T) {
 func TestLateAnswerToOnePartSparesItTheResend(t *testing.T) {
 	s := startSMSC(t, testserver.Scenario{
 		Errors: []testserver.ErrorRule{{Script: []pdu.Status{0, pdu.StatusThrottled, 0}}},
-		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 3}, Kind: testserver.FaultDelay, By: testserver.Between(1500*time.Millisecond, 1500*time.Millisecond)}},
+		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 3}, Kind: testserver.FaultDelay, By: testserver.Exactly(3 * time.Second)}},
 		Ledger: keepsPDUs(),
 	})
-	r := startGateway(t, t.TempDir(), s, "response_timeout: 1s\nunknown: {after: 5s}", "")
+	r := startGateway(t, t.TempDir(), s, "response_timeout: 2s\nunknown: {after: 5s}", "")
 	r.publish(t, &queue.Message{ID: "m", From: "ACME", To: "+15550100", Text: long(3)})
 	final := r.await(t, 1, isFinal)[0]
 	list := submits(t, s)

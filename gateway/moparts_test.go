@@ -166,24 +166,12 @@ func startMO(t *testing.T, s *scriptedSMSC, dir, nats string) *receiptsRig {
 // bound waits until n sessions have been bound since the start.
 func (s *scriptedSMSC) bound(t *testing.T, n int) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	await(t, "the binds", func() bool {
 		s.mu.Lock()
-		have := len(s.conns)
-		s.mu.Unlock()
-		if have >= n {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatalf("%d sessions bound, want %d", have, n)
-		}
-	}
+		defer s.mu.Unlock()
+		return len(s.conns) >= n
+	})
 }
-
-func silentSMSC(*pdu.SubmitSM) (string, bool) { return "", true }
 
 // The parts of one message come to two instances, some of them twice, and the message is published once.
 func TestMOPartsJoinAcrossInstancesAndOnce(t *testing.T) {

@@ -150,12 +150,14 @@ func startReceipts(t *testing.T, extra string, waits ...time.Duration) *receipts
 	return r
 }
 
-// submit sends a message to a number and waits until it is submitted; the SMSC gives it the id.
+// submit sends a message to a number and waits until it is submitted and its receipt would find it; the SMSC gives it
+// the id.
 func (r *receiptsRig) submit(t *testing.T, name, number, id string) {
 	t.Helper()
 	r.ids.Store(number, id)
 	r.publish(t, &queue.Message{ID: name, From: "2000", To: "+" + number, Text: "hello", Receipt: true})
-	r.await(t, 1, func(e queue.Event) bool { return e.ID == name && e.Type == queue.EventSubmitted })
+	e := r.await(t, 1, func(e queue.Event) bool { return e.ID == name && e.Type == queue.EventSubmitted })[0]
+	r.awaitGone(t, e.Seq) // the index is written behind the event
 }
 
 // receipts waits for the n-th receipt event that passes the test.

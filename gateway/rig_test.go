@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -178,6 +179,39 @@ func (r *rig) awaitEmpty(t *testing.T) {
 		}
 		if stream.CachedInfo().State.Msgs == 0 {
 			return
+		}
+	}
+}
+
+// awaitGone waits until the message has left the queue: what is written behind its final event is written then.
+func (r *rig) awaitGone(t *testing.T, seq uint64) {
+	t.Helper()
+	js, err := jetstream.New(r.client.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "SMS_MT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the acknowledgement", func() bool {
+		_, err := stream.GetMsg(t.Context(), seq)
+		return errors.Is(err, jetstream.ErrMsgNotFound)
+	})
+}
+
+// await polls until something has come about that has no other way to tell.
+func await(t *testing.T, what string, come func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !come() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/smpp/pdu"
 )
@@ -18,10 +19,18 @@ type scriptedSMSC struct {
 	answer func(sm *pdu.SubmitSM) (messageID string, silent bool)
 
 	mu      sync.Mutex
-	conns   []net.Conn
-	submits []pdu.SubmitSM
+	open    []net.Conn // that were accepted
+	conns   []net.Conn // that were bound, and know it
+	submits []submit
 	next    uint32
 	acks    chan pdu.Header // responses to what was delivered
+}
+
+// submit is one submit_sm and where it came from.
+type submit struct {
+	pdu.SubmitSM
+	conn     net.Conn
+	sequence uint32
 }
 
 // startScripted serves on loopback until the test ends.
@@ -39,13 +48,16 @@ func startScripted(t *testing.T, answer func(sm *pdu.SubmitSM) (messageID string
 			if err != nil {
 				return
 			}
+			s.mu.Lock()
+			s.open = append(s.open, conn)
+			s.mu.Unlock()
 			serving.Go(func() { s.serve(conn) })
 		}
 	})
 	t.Cleanup(func() {
 		_ = listener.Close()
 		s.mu.Lock()
-		for _, conn := range s.conns {
+		for _, conn := range s.open {
 			_ = conn.Close()
 		}
 		s.mu.Unlock()
@@ -73,17 +85,17 @@ func (s *scriptedSMSC) serve(conn net.Conn) {
 		var reply pdu.Body
 		switch b := body.(type) {
 		case *pdu.Bind:
+			s.send(conn, &pdu.BindResp{Command: h.ID.Response(), SystemID: "scripted"}, h.Sequence)
 			s.mu.Lock()
 			s.conns = append(s.conns, conn)
 			s.mu.Unlock()
-			reply = &pdu.BindResp{Command: h.ID.Response(), SystemID: "scripted"}
 		case *pdu.EnquireLink:
 			reply = &pdu.EnquireLinkResp{}
 		case *pdu.Unbind:
 			reply = &pdu.UnbindResp{}
 		case *pdu.SubmitSM:
 			s.mu.Lock()
-			s.submits = append(s.submits, *b)
+			s.submits = append(s.submits, submit{*b, conn, h.Sequence})
 			s.mu.Unlock()
 			if id, silent := s.answer(b); !silent {
 				reply = &pdu.SubmitSMResp{MessageID: []byte(id)}
@@ -130,7 +142,7 @@ func (s *scriptedSMSC) acked(t *testing.T, n int) (acks []pdu.Header) {
 		select {
 		case h := <-s.acks:
 			acks = append(acks, h)
-		case <-t.Context().Done():
+		case <-time.After(patience):
 			t.Fatalf("%d of %d deliveries were answered", len(acks), n)
 		}
 	}
@@ -138,8 +150,22 @@ func (s *scriptedSMSC) acked(t *testing.T, n int) (acks []pdu.Header) {
 }
 
 // seen returns the submits so far.
-func (s *scriptedSMSC) seen() []pdu.SubmitSM {
+func (s *scriptedSMSC) seen() []submit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.submits)
+}
+
+// awaitSeen waits for the n-th submit.
+func (s *scriptedSMSC) awaitSeen(t *testing.T, n int) submit {
+	t.Helper()
+	await(t, "submits", func() bool { return len(s.seen()) >= n })
+	return s.seen()[n-1]
+}
+
+func silentSMSC(*pdu.SubmitSM) (string, bool) { return "", true }
+
+// answerLate answers a submit that got no answer.
+func (s *scriptedSMSC) answerLate(to submit, messageID string) {
+	s.send(to.conn, &pdu.SubmitSMResp{MessageID: []byte(messageID)}, to.sequence)
 }
