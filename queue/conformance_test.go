@@ -21,7 +21,7 @@ type jetStream struct {
 	intake  *queue.Intake
 }
 
-const conformanceAckWait = time.Second
+const conformanceAckWait = 2 * time.Second
 
 func TestConformance(t *testing.T) {
 	t.Parallel()

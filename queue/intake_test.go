@@ -96,7 +96,7 @@ func TestIdleCallersGetTheFirstMessage(t *testing.T) {
 	b.waiting(i, 3)
 	for _, l := range slices.Backward(testLanes) {
 		b.publish(l, "first-"+l.Class)
-		if job := <-jobs; job.Class() != l.Class {
+		if job := b.receive(jobs); job.Class() != l.Class {
 			t.Errorf("got a message of %s, want %s", job.Class(), l.Class)
 		}
 	}
@@ -319,7 +319,7 @@ func TestSparesGoToAnotherInstanceInTime(t *testing.T) {
 
 func TestHeldMessagesStayOurs(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, benchConfig{ackWait: 1200 * time.Millisecond})
+	b := newBench(t, benchConfig{ackWait: 3 * time.Second})
 	i := b.intake(IntakeConfig{SpareHold: time.Hour})
 	spare := b.leaveSpare(i)
 	held := b.next(i)

@@ -184,8 +184,8 @@ func TestEarlyRedeliveryWaitsForTheRest(t *testing.T) {
 	seq := b.publish(testLane, "m")[0]
 	h := b.holder()
 	d := h.hold()
-	o := throttled(d.State(), time.Second)
-	// The record says one second; the message comes back at once.
+	o := throttled(d.State(), 3*time.Second)
+	// The record says three seconds; the message comes back at once.
 	o.State.NextAttemptAt = o.NextAttemptAt
 	if err := errors.Join(
 		d.append(t.Context(), d.complete(o, time.Now()), storeOptions{}),
