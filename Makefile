@@ -7,6 +7,8 @@ GO        ?= go
 # FUZZTIME is how long each fuzz target runs; BENCHTIME how long each benchmark.
 FUZZTIME  ?= 10s
 BENCHTIME ?= 1s
+# PATIENCE is how long the tests of one package may take: on a busy machine more than the 10 minutes of go test.
+PATIENCE  ?= 20m
 # SEED begins the random choices of chaos.
 SEED      ?= 1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -25,11 +27,11 @@ build: ## Build bin/sluice and bin/fakesmsc.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/sluice ./cmd/fakesmsc
 
 test: ## Run the tests; needs nothing but Go.
-	$(GO) test -shuffle=on ./...
+	$(GO) test -shuffle=on -timeout $(PATIENCE) ./...
 
 race: ## Run the tests under the race detector; needs a C compiler.
 	@echo 'without sluice/cmd/sluice: its tests run the binary, which is built without the detector'
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout $(PATIENCE) $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
 
 fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	GO='$(GO)' .ci/fuzz $(FUZZTIME)

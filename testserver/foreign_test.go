@@ -75,7 +75,7 @@ func TestForeignTransceiver(t *testing.T) {
 			if text := p.Fields()[pdufield.ShortMessage].String(); !strings.HasPrefix(text, "id:1 sub:001") {
 				t.Errorf("receipt is %q", text)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("no receipt")
 		}
 		_, err = peer.Submit(&smpp.ShortMessage{Src: "sender", Dst: "990", Text: pdutext.Raw("hello")})

@@ -75,9 +75,7 @@ func TestQuotaFillsTheDiskOfTheServer(t *testing.T) {
 		_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"x"}})
 		return err == nil
 	})
-	if err := publish(); err != nil {
-		t.Fatal(err)
-	}
+	eventually("a message", func() bool { return publish() == nil })
 	p.signal(syscall.SIGUSR1, false)
 	eventually("a refusal", func() bool { return publish() != nil })
 	p.signal(syscall.SIGUSR2, false)
