@@ -16,6 +16,7 @@ type controlled struct {
 	mu      sync.Mutex
 	read    bool // once
 	desired queue.Desired
+	applied uint64        // revision of what is wanted and in effect
 	heard   uint64        // revision of the hold that was last read
 	stake   stake         // what this instance takes
 	shown   float64       // share of the rate that the window was last set to
@@ -54,6 +55,9 @@ func (a *account) control(now time.Time, c queue.Control) {
 	}
 	a.configure()
 	a.moved() // the parts of what is limited may be others
+	a.follow.mu.Lock()
+	a.follow.applied = c.Desired.Revision
+	a.follow.mu.Unlock()
 }
 
 // limits is what all instances together may take of the account, and declared its rate in submits per second, 0: learned.

@@ -37,11 +37,15 @@ func (r *rig) awaitAccount(t *testing.T, what string, wanted func(admin.Account)
 		if err != nil && !errors.Is(err, admin.ErrNoInstance) { // it may not answer yet
 			t.Fatal(err)
 		}
-		all := len(accounts) > 0
-		for _, a := range accounts {
-			all = all && wanted(a)
+		instances, err := r.client.Instances(ctx)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if all {
+		all, answered := len(accounts) > 0, map[string]bool{}
+		for _, a := range accounts {
+			all, answered[a.Instance] = all && wanted(a), true
+		}
+		if all && len(answered) == len(instances) {
 			return accounts
 		}
 		select {

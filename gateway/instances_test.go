@@ -109,3 +109,16 @@ func TestUnavailableMeansOnEveryInstance(t *testing.T) {
 		t.Error("unavailable after 4 s")
 	}
 }
+
+// Who has changed something is told that an instance follows once it does, and no earlier.
+func TestAppliedIsSaidOnceItIsInEffect(t *testing.T) {
+	now := time.Now()
+	_, a := lonely(t, "", now)
+	a.keepers, a.moved = []*keeper{newKeeper(a, 1)}, func() {}
+	var early []uint64
+	a.flow.changed = func() { early = append(early, a.summary("gw-1", now).Applied) }
+	a.control(now, queue.Control{Desired: queue.Desired{Mode: queue.ModePause, Revision: 7}})
+	if after := a.summary("gw-1", now).Applied; after != 7 || len(early) == 0 || early[0] != 0 {
+		t.Errorf("revision %d is applied, %v when the account was being stopped; want 7, and 0 before", after, early)
+	}
+}

@@ -53,7 +53,7 @@ func (a *account) summary(instance string, now time.Time) admin.Account {
 	a.follow.mu.Lock()
 	defer a.follow.mu.Unlock()
 	declared, limits := a.limits()
-	s.Mode, s.Applied = string(cmp.Or(a.follow.desired.Mode, "run")), a.follow.desired.Revision
+	s.Mode, s.Applied = string(cmp.Or(a.follow.desired.Mode, "run")), a.follow.applied
 	s.Declared, s.MaxWindow, s.Share = declared, limits.window, a.follow.stake.rate
 	return s
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,10 +26,16 @@ func TestF21WrongPasswordStopsTheAccountAndKeepsTheQueue(t *testing.T) {
 			t.Errorf("/readyz says %q, want it to name %q", line, want)
 		}
 	}
-	binds, gathered, err := admin.Binds(t.Context(), r.client.Conn())
-	if err != nil || len(binds) != 1 || gathered.Answered != 1 {
-		t.Fatalf("binds: %v, %+v, %v", binds, gathered, err)
-	}
+	var binds []admin.Bind
+	await(t, "an answer", func() bool {
+		var gathered admin.Gathered
+		var err error
+		binds, gathered, err = admin.Binds(t.Context(), r.client.Conn())
+		if err != nil && !errors.Is(err, admin.ErrNoInstance) || gathered.Answered > 1 {
+			t.Fatalf("binds: %v, %+v, %v", binds, gathered, err)
+		}
+		return len(binds) == 1
+	})
 	b := binds[0]
 	if b.State != string(ConfigFault) || !strings.Contains(b.Reason, "ESME_RINVPASWD") || time.Until(b.Until) > probeFirst {
 		t.Errorf("bind %+v: want config, the status, and a probe within %v", b, probeFirst)
