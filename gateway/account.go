@@ -71,6 +71,9 @@ type account struct {
 	abandon  context.CancelFunc
 	carrying sync.WaitGroup // messages between their permit and their settlement
 
+	inbound      context.Context //nolint:containedctx // the life of inbound messages that are to be stored
+	closeInbound context.CancelFunc
+
 	lastAccepted moment
 
 	keepers []*keeper // one for each bind; fixed

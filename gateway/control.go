@@ -208,7 +208,7 @@ func (a *account) storeHold(ctx context.Context) error {
 	if !now.Before(h.until) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, closeGrace)
+	ctx, cancel := context.WithTimeout(ctx, writeGrace)
 	defer cancel()
 	err := a.store.ExtendHold(ctx, a.name, queue.Hold{Until: h.until.UTC(), For: h.until.Sub(now), Reason: h.reason})
 	if err != nil {
@@ -220,7 +220,7 @@ func (a *account) storeHold(ctx context.Context) error {
 // readControl applies what the control bucket says about every account.
 func (g *Gateway) readControl(ctx context.Context) {
 	for _, a := range g.accounts {
-		read, cancel := context.WithTimeout(ctx, closeGrace)
+		read, cancel := context.WithTimeout(ctx, writeGrace)
 		c, err := g.client.ReadControl(read, a.name)
 		cancel()
 		if err != nil {

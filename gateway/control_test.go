@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,17 +214,19 @@ func TestAskedHoldOutlastsTheWindowsOwnTests(t *testing.T) {
 	t.Parallel()
 	const hold = 3 * time.Second
 	s := startSMSC(t, testserver.Scenario{
-		Latency: testserver.Between(100*time.Millisecond, 100*time.Millisecond),
+		Latency: testserver.Exactly(400 * time.Millisecond),
 		Errors:  []testserver.ErrorRule{{Match: testserver.Match{Prefix: "1555", Times: 6}, Status: pdu.StatusThrottled}},
 	})
 	r := startGateway(t, t.TempDir(), s, "rate: {declared: 200}\nstatuses: {\"0x58\": {class: throttle, hold: 3s}}", "")
 	r.publish(t, messages(30, "+1555")...)
 	r.await(t, 30, isFinal)
+	events := r.events(t)
+	known := events[slices.IndexFunc(events, func(e queue.Event) bool { return e.Type == queue.EventThrottled })].At
 	ledger := s.Ledger()
 	first, inFlight := ledger[0].Time, 0
 	for _, record := range ledger {
 		switch since := record.Time.Sub(first); {
-		case since < hold/2: // what had left before the first answer was here
+		case record.Time.Before(known): // it had left before the first answer was here
 			inFlight++
 		case since < hold:
 			t.Errorf("submit %d came %v after the first, whose refusal asked for %v", record.Number, since, hold)

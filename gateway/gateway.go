@@ -21,9 +21,13 @@ import (
 
 // The bounds of a stop, beyond what sessions need for the answers to what is in flight.
 const (
-	settleGrace = 15 * time.Second // for the outcomes of what was answered
-	closeGrace  = 5 * time.Second  // for the journal, the intakes and the servers
+	inboundGrace = 5 * time.Second  // for what phones have sent: the SMSC keeps what is not stored by then
+	settleGrace  = 15 * time.Second // for the outcomes of what was answered
+	closeGrace   = 10 * time.Second // for the journal, the intakes and the servers together
 )
+
+// writeGrace bounds one look into NATS, or one note there.
+const writeGrace = 5 * time.Second
 
 // connectPatience is how long a start waits for NATS.
 const connectPatience = 15 * time.Second
@@ -111,13 +115,21 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	g.log.Info("stopping: finishing what is in flight")
+	enough := time.AfterFunc(inboundGrace, func() {
+		for _, a := range g.accounts {
+			a.closeInbound()
+		}
+	})
+	defer enough.Stop()
 	running.Wait() // sessions have answered, unbound and closed, within their own bounds
 	if !g.settled(settleGrace) {
 		g.log.Error("some outcomes could not be stored; their messages stay in the queue")
 	}
+	var holds sync.WaitGroup
 	for _, a := range g.accounts {
-		a.storeLastHold()
+		holds.Go(a.storeLastHold)
 	}
+	holds.Wait()
 	return errors.Join(lost, taken, g.teardown.run())
 }
 
@@ -277,12 +289,12 @@ func (t *teardown) push(name string, close func(context.Context) error) {
 
 func (t *teardown) run() error {
 	var faults []error
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
 	for _, step := range slices.Backward(*t) {
-		ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 		if err := step.close(ctx); err != nil {
 			faults = append(faults, fmt.Errorf("closing the %s: %w", step.name, err))
 		}
-		cancel()
 	}
 	*t = nil
 	return errors.Join(faults...)

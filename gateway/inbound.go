@@ -20,6 +20,9 @@ import (
 // Deliver stores what the SMSC sends before it is answered. What cannot be stored is answered with ESME_RSYSERR, so
 // that the SMSC keeps it and sends it again.
 func (a *account) Deliver(ctx context.Context, m *smpp.Inbound) pdu.Status {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.inbound, cancel)()
 	err := a.store.StoreInbound(ctx, a.name, queue.InboundRecord{
 		Account: a.name, Bind: a.name + "/1", ReceivedAt: time.Now().UTC(), Command: uint32(m.Command), PDU: m.Raw,
 	})

@@ -69,6 +69,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 		return nil, nil, err
 	}
 	work, abandon := context.WithCancel(context.Background())
+	inbound, closeInbound := context.WithCancel(work)
 	a := &account{
 		name: name, cfg: cfg, table: table, dial: smpp.Dial, metrics: g.metrics, log: g.log.With("account", name),
 		host: hosts.of(cfg.Address[0]), random: rand.Float64, routes: map[string]routePolicy{},
@@ -77,6 +78,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 		},
 		matching: matchingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
 		store: g.client, journal: g.journal, work: work, abandon: abandon,
+		inbound: inbound, closeInbound: closeInbound,
 		binds: map[window.BindID]*bind{}, moved: g.presence.poke, others: g.account, follow: controlled{asked: make(chan struct{}, 1)},
 	}
 	limited := cfg.Binds

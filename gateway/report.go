@@ -123,7 +123,7 @@ func (a *account) rememberCeiling(ctx context.Context, store *queue.Client) {
 		case <-ticker.C:
 		}
 		if learned := a.learned(); learned > 0 {
-			put, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+			put, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeGrace)
 			if err := store.PutLearned(put, a.name, queue.Learned{Ceiling: learned, At: time.Now().UTC()}); err != nil {
 				a.log.Warn("the learned ceiling could not be stored", "error", err)
 			}

@@ -28,7 +28,7 @@ type process struct {
 
 const (
 	restartAfter = 500 * time.Millisecond // as a supervisor would
-	stopPatience = 60 * time.Second       // for an orderly end
+	stopPatience = 90 * time.Second       // for an orderly end, as systemd has it: silent peers cost all their bounds
 )
 
 // start runs the program unless it runs.
