@@ -65,6 +65,7 @@ type account struct {
 	settling     settling
 	suspects     suspects
 	silence      silence
+	holdTests    holdTests
 	strange      strangeStatuses
 
 	work     context.Context //nolint:containedctx // the life of outcomes: it outlasts every call, and abandon ends it
@@ -88,6 +89,8 @@ type account struct {
 // intake is where an account takes its messages from: the number of callers blocked in Next is the credit.
 type intake interface {
 	Next(ctx context.Context) (queue.Job, error)
+	// Unseen reports whether messages wait that nobody has been handed yet.
+	Unseen() bool
 	Close(ctx context.Context) error
 }
 

@@ -132,6 +132,9 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 			return func() { a.giveBack(d.job, again) }
 		}
 	}
+	if d.passOver() {
+		return func() { a.giveBack(d.job, now.Add(passedOverFor)) }
+	}
 	e, refused := a.encode(d.job, d.msg, d.left(now))
 	switch {
 	case refused != nil:

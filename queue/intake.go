@@ -201,6 +201,14 @@ func (i *Intake) Holds(seq uint64) bool {
 	return i.held[seq] != nil
 }
 
+// Unseen reports whether messages wait at the server that nobody has been handed
+// yet, as far as its last answers tell.
+func (i *Intake) Unseen() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.ContainsFunc(i.lanes, func(l *lane) bool { return l.pending > 0 && l.isOpen() })
+}
+
 // wantPulls makes the journal ask for pull requests with its next burst.
 func (i *Intake) wantPulls() {
 	i.dirty.Store(true)

@@ -178,6 +178,13 @@ func (s *Source) Next(ctx context.Context) (queue.Job, error) {
 	}
 }
 
+// Unseen reports whether messages wait that nobody has been handed yet.
+func (s *Source) Unseen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.fresh, func(lane []*message) bool { return len(lane) > 0 })
+}
+
 // leave takes a caller out of the line; one that was served just now takes its
 // job with it.
 func (s *Source) leave(waiter chan *job, err error) (queue.Job, error) {

@@ -15,6 +15,7 @@ import (
 // Source is where jobs come from.
 type Source interface {
 	Next(ctx context.Context) (queue.Job, error)
+	Unseen() bool
 }
 
 // Queue is a queue under test, with the lanes of [Lanes].
@@ -57,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) Queue) {
 		{"a throttle comes back with its state", (*suite).throttle},
 		{"a release costs nothing", (*suite).release},
 		{"the strict lane goes first", (*suite).strict},
+		{"what nobody was handed yet is unseen", (*suite).unseen},
 		{"a crash without a word is an unknown outcome", (*suite).crash},
 		{"a crash after a settle is explained", (*suite).crashSettled},
 		{"a late response settles", (*suite).late},
@@ -174,6 +176,21 @@ func (s *suite) final() {
 	if e.Seq != seq || e.ID != "a" || e.Type != queue.EventSubmitted || e.Delivery != 1 || e.Route != "main" || e.Class != "otp" ||
 		e.Tenant != "t1" || e.Meta["k"] != "v" || !e.Deadline.Equal(job.Published().Add(time.Hour)) || e.EventID == "" {
 		s.Errorf("event %+v", e)
+	}
+}
+
+func (s *suite) unseen() {
+	for range 2 {
+		s.queue.Publish("bulk", payload, nil)
+	}
+	first := s.next()
+	if !s.queue.Source().Unseen() {
+		s.Error("nothing is unseen, want the second message")
+	}
+	s.settle(s.next(), submitted())
+	s.settle(first, throttled(first.State(), soon))
+	if s.next(); s.queue.Source().Unseen() {
+		s.Error("something is unseen, but both were handed out")
 	}
 }
 
