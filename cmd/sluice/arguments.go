@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func strict(parents string, commands []*cli.Command) []*cli.Command {
 		}
 		most, required, action := len(strings.Fields(cmd.ArgsUsage)), takeOverRequired(cmd.Flags), cmd.Action
 		cmd.Action = func(c *cli.Context) error {
-			if err := refuseSurplus(c, name, most); err != nil {
+			if err := errors.Join(refuseSurplus(c, name, most), refuseEmpty(c)); err != nil {
 				return err
 			}
 			for _, flag := range required {
@@ -66,6 +67,32 @@ func refuseSurplus(c *cli.Context, name string, most int) error {
 	}
 	return cli.Exit(fmt.Sprintf("%s takes %s, and %s: put quotes around a value with spaces, and flags before arguments",
 		name, takes, found), 2)
+}
+
+// refuseEmpty refuses a flag with nothing in it: that is most often a variable that is not set, and must not mean every
+// message or another server.
+func refuseEmpty(c *cli.Context) error {
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		if !c.IsSet(name) {
+			continue
+		}
+		switch f := f.(type) {
+		case *cli.StringFlag:
+			if c.String(name) != "" {
+				continue
+			}
+			if len(f.EnvVars) > 0 {
+				name += " or " + f.EnvVars[0]
+			}
+			return cli.Exit(fmt.Sprintf("--%s is empty: give it a value, or leave it out", name), 2)
+		case *cli.Uint64Flag:
+			if c.Uint64(name) == 0 && name == "seq" {
+				return cli.Exit("--seq 0: want the sequence of a message, a whole number from 1", 2)
+			}
+		}
+	}
+	return nil
 }
 
 func needSubcommand(c *cli.Context, name string) error {

@@ -76,6 +76,9 @@ func toCancel(c *cli.Context, client *queue.Client, w which) (seq uint64, id str
 	if err != nil {
 		return 0, "", err
 	}
+	if other := w.ambiguous(trails); other != nil {
+		return 0, "", severalMeant(w, "messages", other)
+	}
 	var open []string
 	for i := range trails {
 		t := &trails[i]

@@ -186,11 +186,11 @@ func control(c *cli.Context, account string, change func(*queue.Desired)) error 
 	}
 	defer client.Close()
 	if err := knownAccount(c.Context, client, account); err != nil {
-		return err
+		return explain(err)
 	}
 	desired, err := client.ChangeDesired(c.Context, account, change)
 	if err != nil {
-		return err
+		return explain(err)
 	}
 	result, err := awaitApplied(c.Context, client, account, desired.Revision)
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -64,8 +66,35 @@ func app(out, errs io.Writer) *cli.App {
 	}
 }
 
-func usageError(_ *cli.Context, err error, _ bool) error {
-	return cli.Exit(err.Error()+": see --help", 2)
+func usageError(c *cli.Context, err error, _ bool) error {
+	return cli.Exit(sayWhatIsWanted(c, err.Error())+": see --help", 2)
+}
+
+// unread is how the library says that it could not read the value of a flag; it does not say what would be right.
+var unread = regexp.MustCompile(`^(invalid (?:boolean )?value .* for (?:flag )?-(\S+)): (?:parse error|value out of range)$`)
+
+// sayWhatIsWanted replaces the library's words for a value that it could not read by those for one that it could.
+func sayWhatIsWanted(c *cli.Context, text string) string {
+	m := unread.FindStringSubmatch(text)
+	if m == nil || c.Command == nil {
+		return text
+	}
+	for _, f := range c.Command.Flags {
+		if !slices.Contains(f.Names(), m[2]) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.IntFlag, *cli.Uint64Flag:
+			return m[1] + ": want a whole number from 0"
+		case *cli.Float64Flag:
+			return m[1] + ": want a number"
+		case *cli.DurationFlag:
+			return m[1] + ": want a duration such as 90s or 5m"
+		case *cli.BoolFlag:
+			return m[1] + ": want true or false"
+		}
+	}
+	return text
 }
 
 func versionText() string {

@@ -376,6 +376,18 @@ func TestMessageArgumentsAreChecked(t *testing.T) {
 		"choose messages":            {"deferred", "replay"},
 		"route \"a.b\"":              {"deferred", "list", "--route", "a.b"},
 		"deferred has no subcommand": {"deferred", "nope"},
+		// A variable that is not set must not mean everything, or another server.
+		"--route is empty":               {"deferred", "drop", "--all", "--route", ""},
+		"--reason is empty":              {"deferred", "drop", "--all", "--reason="},
+		"--id is empty":                  {"events", "--id", ""},
+		"--account is empty":             {"waiting", "--account", ""},
+		"--nats or SLUICE_NATS is empty": {"queue", "--nats", ""},
+		"--seq 0":                        {"events", "--seq", "0"},
+		"want a whole number":            {"events", "--seq", "abc"},
+		"-limit: want a whole number":    {"deferred", "drop", "--all", "--limit", "99999999999999999999"},
+		"-receipt: want true or false":   {"send", "--receipt=maybe"},
+		"-declared: want a number":       {"simulate", "-f", "x", "--declared", "many"},
+		"-duration: want a duration":     {"simulate", "-f", "x", "--duration", "1 d"},
 	} {
 		_, errs, err := sluice(t, args...)
 		if exitStatus(err) != 2 {
@@ -385,5 +397,33 @@ func TestMessageArgumentsAreChecked(t *testing.T) {
 	}
 	if _, errs, err := sluice(t, "queue", "--nats", "nats://127.0.0.1:1"); exitStatus(err) != 1 || errs == "" {
 		t.Errorf("queue without a server: %v %s", errors.Unwrap(err), errs)
+	}
+}
+
+// Digits may be a sequence or somebody's delivery id: what is destroyed must not be a guess.
+func TestDigitsThatAreASequenceAndAnIDAreNotGuessedAt(t *testing.T) {
+	t.Parallel()
+	five := which{id: "5", seq: 5}
+	for name, tt := range map[string]struct {
+		w      which
+		trails []queue.Trail
+		many   bool
+	}{
+		"one message by its sequence":     {five, []queue.Trail{{Seq: 5, ID: "a"}}, false},
+		"one message by its id":           {five, []queue.Trail{{Seq: 9, ID: "5"}}, false},
+		"two with that id":                {five, []queue.Trail{{Seq: 8, ID: "5"}, {Seq: 9, ID: "5"}}, false},
+		"one whose sequence is its id":    {five, []queue.Trail{{Seq: 5, ID: "5"}}, false},
+		"the sequence of one, another's":  {five, []queue.Trail{{Seq: 5, ID: "a"}, {Seq: 9, ID: "5"}}, true},
+		"by --seq beside one of that id":  {which{seq: 5}, []queue.Trail{{Seq: 5, ID: "a"}}, false},
+		"by an id that is no number":      {which{id: "a"}, []queue.Trail{{Seq: 5, ID: "a"}}, false},
+		"its sequence is its id, another": {five, []queue.Trail{{Seq: 5, ID: "5"}, {Seq: 9, ID: "5"}}, true},
+	} {
+		list := tt.w.ambiguous(tt.trails)
+		if (list != nil) != tt.many {
+			t.Errorf("%s: %q", name, list)
+		}
+		if tt.many {
+			contains(t, name, strings.Join(list, "; "), "5 (id ", "9 (id 5")
+		}
 	}
 }

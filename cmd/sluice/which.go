@@ -95,6 +95,20 @@ func (w which) trails(c *cli.Context, client *queue.Client, since time.Time) ([]
 	return found, nil
 }
 
+// ambiguous lists the messages when one has what was given for its sequence and another for its delivery id, else nil.
+func (w which) ambiguous(trails []queue.Trail) []string {
+	bySeq := slices.ContainsFunc(trails, func(t queue.Trail) bool { return t.Seq == w.seq })
+	byID := slices.ContainsFunc(trails, func(t queue.Trail) bool { return t.Seq != w.seq && t.ID == w.id })
+	if !bySeq || !byID {
+		return nil
+	}
+	list := make([]string, 0, len(trails))
+	for i := range trails {
+		list = append(list, fmt.Sprintf("%d (id %s, %s)", trails[i].Seq, dash(trails[i].ID), trails[i].Place))
+	}
+	return list
+}
+
 // severalMeant reports that a delivery id is not enough to say which message is meant.
 func severalMeant(w which, what string, list []string) error {
 	return cli.Exit(fmt.Sprintf("%d %s are meant by %s: choose one with --seq: %s", len(list), what, w, strings.Join(list, "; ")), 2)
