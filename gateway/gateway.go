@@ -191,8 +191,8 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 	patient, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	client, err := queue.Connect(patient, connect)
-	if err != nil {
-		return err
+	if err != nil { // the configuration keeps credentials out of the URL
+		return fmt.Errorf("%w: nats.url is %s; start that server, or correct nats.url or nats.credentials", err, g.url)
 	}
 	g.client = client
 	g.teardown.push("NATS connection", func(context.Context) error { client.Close(); return nil })

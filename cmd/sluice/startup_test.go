@@ -3,7 +3,11 @@ package main
 import (
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 func TestRunNamesThePortsThatAreTaken(t *testing.T) {
@@ -45,4 +49,33 @@ func TestRunSaysWhichStoreIsTooSmall(t *testing.T) {
 	}
 	contains(t, "run", errs, "insufficient storage resources", "nats.embedded.dir, "+filepath.Join(filepath.Dir(d.config), "data"),
 		"streams.max_bytes is 1000TiB", "lower streams.max_bytes")
+}
+
+func TestRunNamesTheNATSServerThatItCannotUse(t *testing.T) {
+	guarded, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, Username: "gw", Password: "Geheim", NoLog: true, NoSigs: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded.Start()
+	t.Cleanup(guarded.Shutdown)
+	if !guarded.ReadyForConnections(30 * time.Second) {
+		t.Fatal("the NATS server did not start")
+	}
+	for _, url := range []string{"nats://127.0.0.1:1", guarded.ClientURL()} {
+		path := write(t, "sluice.yaml", `
+http: off
+nats: {url: "`+url+`", credentials: {user: gw, password: Falsch}}
+accounts: {acme: {address: "127.0.0.1:1", system_id: s, password: p}}
+`)
+		_, errs, err := sluice(t, "run", "-c", path)
+		if exitStatus(err) != 1 {
+			t.Errorf("run: %v", err)
+		}
+		contains(t, "run", errs, "nats.url is "+url+";", "correct nats.url or nats.credentials")
+		if strings.Contains(errs, "Falsch") {
+			t.Errorf("the error shows the password:\n%s", errs)
+		}
+	}
 }
