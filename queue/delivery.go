@@ -105,18 +105,27 @@ func (d *delivery) decode() {
 	})
 }
 
+// replaySlack is how far the clock of whoever replays a message for the longest life
+// may be ahead of the server's.
+const replaySlack = time.Hour
+
 // faultOfEnvelope checks what the payload alone does not tell.
 func (d *delivery) faultOfEnvelope() error {
 	if id := d.header.Get(HeaderDeliveryID); id != "" && !validID(id) {
 		return &MalformedError{Field: "header " + HeaderDeliveryID, Fault: faultOfID(id)}
 	}
-	if at := d.header.Get(HeaderExpiresAt); at != "" {
-		if _, err := time.Parse(time.RFC3339Nano, at); err != nil {
-			return &MalformedError{Field: "header " + HeaderExpiresAt, Fault: "want a time as in RFC 3339"}
+	if at := d.header.Get(HeaderExpiresAt); at != "" { // it stands for what the payload says
+		deadline, err := time.Parse(time.RFC3339Nano, at)
+		fault := faultOfDeadline(deadline, d.published.Add(replaySlack))
+		if err != nil {
+			fault = "want a time as in RFC 3339"
 		}
-		return nil // it stands for what the payload says
+		if fault != "" {
+			return &MalformedError{Field: "header " + HeaderExpiresAt, Fault: fault}
+		}
+		return nil
 	}
-	if fault := d.message.faultOfExpiresAt(d.published); fault != "" {
+	if fault := faultOfDeadline(d.message.ExpiresAt, d.published); fault != "" {
 		return &MalformedError{Field: "expires_at", Fault: fault}
 	}
 	return nil

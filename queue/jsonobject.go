@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -108,7 +109,8 @@ func skipValue(b []byte, at int) int {
 var errNotUTF8 = errors.New("want UTF-8")
 
 // unquote decodes a JSON string; one without escapes costs a copy only. The
-// library would turn octets that are not UTF-8 into U+FFFD: they are refused.
+// library would turn octets that are not UTF-8, and escapes that are half a
+// character, into U+FFFD: they are refused.
 func unquote(quoted []byte) (string, error) {
 	inner := quoted[1 : len(quoted)-1]
 	if !utf8.Valid(inner) {
@@ -117,7 +119,34 @@ func unquote(quoted []byte) (string, error) {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), nil
 	}
+	if hasLoneSurrogate(inner) {
+		return "", errNotUTF8
+	}
 	var s string
 	err := json.Unmarshal(quoted, &s)
 	return s, err
+}
+
+// hasLoneSurrogate reports whether the \u escapes of a valid string hold one half
+// of a pair without the other: a text was cut in the middle of a character.
+func hasLoneSurrogate(inner []byte) bool {
+	high := false // the escape just before was a first half
+	for at := 0; at < len(inner); {
+		n, low := 1, false
+		next := false
+		if inner[at] == '\\' {
+			n = 2
+			if inner[at+1] == 'u' {
+				n = 6
+				unit, err := strconv.ParseUint(string(inner[at+2:at+6]), 16, 16)
+				next, low = err == nil && unit>>10 == 0xD800>>10, err == nil && unit>>10 == 0xDC00>>10
+			}
+		}
+		if low != high {
+			return true
+		}
+		high = next
+		at += n
+	}
+	return high
 }

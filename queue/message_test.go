@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 const contractExample = `{"v":1,"id":"order-8812-ship","from":"ACME","to":"+15550100",` +
@@ -89,6 +91,11 @@ func TestDecodeNamesFieldAndFault(t *testing.T) {
 		"neither text nor data": {`{"to":"+15550100"}`, "text"},
 		"both text and data":    {`{` + valid + `,"data":"AAAA","data_coding":4}`, "text"},
 		"text not UTF-8":        {"{\"to\":\"+15550100\",\"text\":\"a\xff\"}", "text"},
+		"text cut in a pair":    {`{"to":"+15550100","text":"secret text \ud83d"}`, "text"},
+		"text a second half":    {`{"to":"+15550100","text":"\ude00"}`, "text"},
+		"text halves apart":     {`{"to":"+15550100","text":"\uD83D \uDE00"}`, "text"},
+		"text two first halves": {`{"to":"+15550100","text":"\ud83d\ud83d\ude00"}`, "text"},
+		"meta cut in a pair":    {`{` + valid + `,"meta":{"a":"\ud83d"}}`, "meta"},
 		"text as binary":        {`{` + valid + `,"encoding":"binary"}`, "text"},
 		"data without coding":   {`{"to":"+15550100","data":"AAAA"}`, "data_coding"},
 		"data not base64":       {`{"to":"+15550100","data":"%%","data_coding":4}`, "data"},
@@ -300,6 +307,40 @@ func BenchmarkDecode(b *testing.B) {
 	for b.Loop() {
 		if _, err := Decode(in); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestDecodeTakesEscapedPairs(t *testing.T) {
+	for in, want := range map[string]string{
+		`\ud83d\ude00`: "😀", `a\uD83D\uDE00\uD83D\uDE00\n`: "a😀😀\n", `\\ud83d`: `\ud83d`, `\ufffd`: "\ufffd", `\"\u00e9`: `"é`,
+	} {
+		m, err := Decode([]byte(`{"to":"+15550100","text":"` + in + `"}`))
+		if err != nil || m.Text != want {
+			t.Errorf("%s: %v, %v; want %q", in, m, err, want)
+		}
+	}
+}
+
+// The header stands for what the payload says, and is no way round the longest life.
+func TestDeadlineOfTheHeaderIsChecked(t *testing.T) {
+	published := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
+	for at, want := range map[string]string{
+		"tomorrow":             "want a time as in RFC 3339",
+		"9999-12-31T00:00:00Z": "want a time at most 168h after the message was published",
+		"2026-12-07T09:00:01Z": "want a time at most 168h after the message was published",
+		"2026-12-07T08:00:01Z": "", // a clock that is a second ahead
+		"2001-01-01T00:00:00Z": "", // expired
+	} {
+		d := &delivery{
+			header: nats.Header{HeaderExpiresAt: {at}}, published: published,
+			message: &Message{ExpiresAt: published.Add(1000 * time.Hour)},
+		}
+		var fault *MalformedError
+		if err := d.faultOfEnvelope(); want == "" && err != nil || want != "" && !errors.As(err, &fault) {
+			t.Errorf("%s: %v", at, err)
+		} else if fault != nil && (fault.Field != "header Sluice-Expires-At" || fault.Fault != want) {
+			t.Errorf("%s: field %q, fault %q", at, fault.Field, fault.Fault)
 		}
 	}
 }

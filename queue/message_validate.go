@@ -187,10 +187,10 @@ func (m *Message) faultOfExpiry() string {
 	}
 }
 
-// faultOfExpiresAt compares with the time the stream stored the message. A time
-// that has passed is no fault: the message has expired.
-func (m *Message) faultOfExpiresAt(stored time.Time) string {
-	if !m.ExpiresAt.IsZero() && m.ExpiresAt.Sub(stored) > maxValidity {
+// faultOfDeadline compares a time, zero for none, with the one at which the stream
+// stored the message. One that has passed is no fault: the message has expired.
+func faultOfDeadline(deadline, stored time.Time) string {
+	if !deadline.IsZero() && deadline.Sub(stored) > maxValidity {
 		return "want a time at most 168h after the message was published"
 	}
 	return ""
