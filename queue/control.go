@@ -97,6 +97,9 @@ func (c *Client) ReadControl(ctx context.Context, account string) (Control, erro
 	return control, nil
 }
 
+// errUnreadable is about a value that this version cannot decode.
+var errUnreadable = errors.New("cannot be read (written by another version?)")
+
 // readKey reads the newest value of a key from the leader of the bucket. The revision is that of the key, and is not 0
 // either when there is no value any more: then v stays as it is.
 func (c *Client) readKey(ctx context.Context, bucket, key string, v any) (revision uint64, at time.Time, err error) {
@@ -110,7 +113,7 @@ func (c *Client) readKey(ctx context.Context, bucket, key string, v any) (revisi
 		return m.Seq, time.Time{}, nil
 	}
 	if err := json.Unmarshal(m.Data, v); err != nil {
-		return m.Seq, m.Time, fmt.Errorf("key %s of %s cannot be read (written by another version?): %w", key, bucket, err)
+		return m.Seq, m.Time, fmt.Errorf("key %s of %s %w: %w", key, bucket, errUnreadable, err)
 	}
 	return m.Seq, m.Time, nil
 }

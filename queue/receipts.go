@@ -212,9 +212,14 @@ func (c *Client) lookupReceipt(ctx context.Context, name string, choose Choose) 
 }
 
 // readReceipt reads one key; without a value the entry is empty. The revision is
-// that of the key's marker when it was deleted.
+// that of the key's marker when it was deleted. What cannot be read explains
+// nothing, and must not stop a message that was accepted: it is written over.
 func (c *Client) readReceipt(ctx context.Context, name string) (entry receiptEntry, revision uint64, err error) {
-	if revision, _, err = c.readKey(ctx, c.names.Load().receipts, name, &entry); err != nil {
+	revision, _, err = c.readKey(ctx, c.names.Load().receipts, name, &entry)
+	switch {
+	case errors.Is(err, errUnreadable):
+		return receiptEntry{}, revision, nil
+	case err != nil:
 		return receiptEntry{}, 0, fmt.Errorf("receipt index: %w", err)
 	}
 	return entry, revision, nil

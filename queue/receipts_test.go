@@ -50,6 +50,32 @@ func TestIDsThatShareAKey(t *testing.T) {
 	}
 }
 
+// An entry that this version cannot read, as of another one, stops neither a message that was accepted nor a receipt.
+func TestAnUnreadableEntryStopsNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	i := b.intake(IntakeConfig{})
+	kv, err := b.client.js.KeyValue(t.Context(), b.client.names.Load().receipts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"77", "78"} {
+		if _, err := kv.Put(t.Context(), receiptKey("acme", id), []byte(`{"seq":"another form"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.publish(testLane, "a")
+	job := b.next(i)
+	b.settle(job, submitted("77"))
+	ref, ok, err := b.connect().LookupReceipt(t.Context(), "acme", "77", newest)
+	if err != nil || !ok || ref.Seq != job.Seq() {
+		t.Errorf("%+v, %v, %v; want message %d", ref, ok, err, job.Seq())
+	}
+	if ref, ok, err := b.client.LookupReceipt(t.Context(), "acme", "78", newest); err != nil || ok {
+		t.Errorf("a receipt: %+v, %v, %v; want no match", ref, ok, err)
+	}
+}
+
 func TestEntriesExpireOneByOne(t *testing.T) {
 	now := time.Now()
 	entry := receiptEntry{
