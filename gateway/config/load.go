@@ -134,7 +134,10 @@ func (r *resolver) secret(at string, s *Secret) {
 			r.c.origin.said[at] = true
 			return
 		}
-		s.value = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+		if s.value = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"); s.value == "" {
+			r.fault(at+".file", path, "is empty", "write the secret into it")
+			r.c.origin.said[at] = true
+		}
 	}
 }
 

@@ -91,7 +91,7 @@ func (v *validator) octets(path, value string, limit int) {
 func (v *validator) plain(path, value string) {
 	for i := range len(value) {
 		if value[i] < 0x20 || value[i] > 0x7e {
-			v.add(path, "", fmt.Sprintf("has a character outside ASCII at octet %d", i+1), "use printable ASCII")
+			v.add(path, "", fmt.Sprintf("has a character at octet %d that is not printable ASCII", i+1), "use letters, digits and signs")
 			return
 		}
 	}
