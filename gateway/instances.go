@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ const (
 // presence is this instance among the others.
 type presence struct {
 	client *queue.Client
+	log    *slog.Logger
 	name   string
 	nonce  string
 	start  time.Time
@@ -48,7 +50,7 @@ type other struct {
 // openPresence takes the name of this instance.
 func (g *Gateway) openPresence(ctx context.Context) error {
 	p := &presence{
-		client: g.client, name: g.cfg.Instance, nonce: rand.Text(), start: time.Now(), alone: g.embedded != nil,
+		client: g.client, log: g.log, name: g.cfg.Instance, nonce: rand.Text(), start: time.Now(), alone: g.embedded != nil,
 		kick: make(chan struct{}, 1), tenures: map[string]*tenure{},
 	}
 	lease := p.lease(nil)
@@ -89,10 +91,16 @@ func (p *presence) look(ctx context.Context, now time.Time) error {
 			continue
 		}
 		o := other{Instance: i, seen: now}
+		known := false
 		for _, b := range before {
+			known = known || b.Name == i.Name
 			if b.Name == i.Name && b.Revision == i.Revision {
 				o.seen = b.seen
 			}
+		}
+		if i.Unreadable != nil && !known {
+			p.log.Error("the lease of an instance cannot be read: its share is not allowed for and no deadlines are watched; "+
+				"purge the key if no gateway of that name runs", "instance", i.Name, "error", i.Unreadable)
 		}
 		p.others = append(p.others, o)
 	}
@@ -244,7 +252,8 @@ func (a *account) whole() whole {
 	return w
 }
 
-// unavailable reports whether no live instance has pulled anything for the account for 5 s.
+// unavailable reports whether no live instance has pulled anything for the account for 5 s. One whose lease cannot be
+// read may have.
 func (p *presence) unavailable(a *account, now time.Time) bool {
 	if _, _, closed, since := a.presence(now); !closed || since < idleAfter {
 		return false
@@ -253,7 +262,7 @@ func (p *presence) unavailable(a *account, now time.Time) bool {
 	defer p.mu.Unlock()
 	for _, o := range p.others {
 		part, serves := o.Parts[a.name]
-		if serves && (!part.Closed || time.Duration(part.ClosedFor)*time.Millisecond+now.Sub(o.seen) < idleAfter) {
+		if o.Unreadable != nil || serves && (!part.Closed || time.Duration(part.ClosedFor)*time.Millisecond+now.Sub(o.seen) < idleAfter) {
 			return false
 		}
 	}

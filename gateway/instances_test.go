@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -96,6 +97,7 @@ func TestUnavailableMeansOnEveryInstance(t *testing.T) {
 		"the other pulls":          {second(0, queue.Part{}), false},
 		"closed for 4 s":           {second(0, queue.Part{Closed: true, ClosedFor: 4000}), false},
 		"closed for 5 s":           {second(0, queue.Part{Closed: true, ClosedFor: 5000}), true},
+		"it cannot be read":        {[]other{{Instance: queue.Instance{Name: "gw-2", Unreadable: io.ErrUnexpectedEOF}, seen: now}}, false},
 		"closed since it was read": {second(2*time.Second, queue.Part{Closed: true, ClosedFor: 3000}), true},
 	} {
 		g.presence.others = tc.others

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -148,6 +149,23 @@ func TestLeaseOfAName(t *testing.T) {
 		if i.Name == "gw-1" && (i.Nonce != "a" || i.Parts["acme"] != mine.Parts["acme"]) {
 			t.Errorf("gw-1 is %+v", i)
 		}
+	}
+
+	// A lease of a form that is not known hides none of the others.
+	if _, err := b.client.js.Publish(ctx, "$KV.sluice_instances.instance.gw-0", []byte(`{"parts":"all"}`)); err != nil {
+		t.Fatal(err)
+	}
+	list, err = b.client.Instances(ctx)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("instances %+v, %v", list, err)
+	}
+	for _, i := range list {
+		if (i.Unreadable != nil) != (i.Name == "gw-0") || i.Name == "gw-0" && !strings.Contains(i.Unreadable.Error(), "instance.gw-0 of ") {
+			t.Errorf("%s: unreadable: %v", i.Name, i.Unreadable)
+		}
+	}
+	if err := b.client.EndLease(ctx, "gw-0", list[2].Revision); err != nil {
+		t.Fatal(err)
 	}
 
 	// Another process of that name: the first one finds out, and one that comes while it lives is refused.

@@ -43,6 +43,9 @@ type Instance struct {
 	Lease
 	// Revision changes with every renewal.
 	Revision uint64
+	// Unreadable says why the lease tells nothing: another version or another program wrote it. The instance may serve
+	// any account. Nil for all others.
+	Unreadable error
 }
 
 // NameTakenError reports that the name of an instance belongs to another process.
@@ -170,7 +173,8 @@ func (c *Client) Instances(ctx context.Context) ([]Instance, error) {
 			continue
 		}
 		if err := json.Unmarshal(m.Data, &i.Lease); err != nil {
-			return nil, fmt.Errorf("the lease of instance %q cannot be read (another version?): %w", i.Name, err)
+			i.Lease = Lease{}
+			i.Unreadable = fmt.Errorf("key %s of %s %w: %w", leaseKey+i.Name, bucket, errUnreadable, err)
 		}
 		list = append(list, i)
 	}

@@ -222,6 +222,9 @@ func knownAccount(ctx context.Context, client *queue.Client, account string) err
 	}
 	var names []string
 	for _, i := range instances {
+		if i.Unreadable != nil {
+			return nil // it may serve it
+		}
 		for name := range i.Parts {
 			names = append(names, name)
 		}
@@ -267,7 +270,7 @@ func tally(instances []queue.Instance, accounts []admin.Account, account string,
 		}
 	}
 	for _, i := range instances {
-		if _, serves := i.Parts[account]; serves && !follows[i.Name] {
+		if _, serves := i.Parts[account]; (serves || i.Unreadable != nil) && !follows[i.Name] {
 			follows[i.Name] = false
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -156,6 +157,8 @@ func TestTallyCountsWhoFollows(t *testing.T) {
 	}
 	for want, r := range map[string]applied{
 		"acme: 1 of 3 applied; stored, and the others follow when they can: gw-2, gw-3": tally(lives("gw-1", "gw-2", "gw-3"), follows, "acme", 7),
+		"acme: 1 of 2 applied; stored, and the others follow when they can: gw-9": tally(
+			append(lives("gw-1"), queue.Instance{Name: "gw-9", Unreadable: io.ErrUnexpectedEOF}), follows[:1], "acme", 7),
 		"acme: 2 of 2 applied": tally(lives("gw-1", "gw-2"), follows, "acme", 6),
 		"acme: stored; no gateway runs, it takes effect at the next start": tally(nil, nil, "acme", 7),
 	} {
