@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds every wait of these tests; nothing is asserted about how long anything takes.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // smsc is a fake SMSC on loopback TCP.
 type smsc struct {
@@ -146,7 +146,9 @@ func (r *rig) await(t *testing.T, n int, wanted func(queue.Event) bool) []queue.
 			}
 		}
 	}
-	t.Fatalf("the journal ended after %d of %d events", len(found), n)
+	lanes, err := r.client.LaneStats(t.Context())
+	t.Fatalf("the journal ended after %d of %d events; lanes %+v (%v), accounts %+v, binds %+v", len(found), n, lanes, err,
+		r.Accounts(), r.Binds())
 	return nil
 }
 
