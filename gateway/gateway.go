@@ -78,6 +78,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 		g.startNATS, g.ensureTopology, g.openJournal, g.watchCancels, g.openPresence, g.openAccounts, g.serveAdmin, g.serveHTTP,
 	} {
 		if err := step(ctx); err != nil {
+			if g.client != nil && g.client.Forbidden() != nil {
+				err = fmt.Errorf("%w (%w; grant this NATS user what docs/operations.md lists)", err, g.client.Forbidden())
+			}
 			return nil, errors.Join(err, g.teardown.run())
 		}
 	}

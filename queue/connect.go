@@ -60,6 +60,7 @@ type Client struct {
 
 	mu        sync.Mutex
 	cause     error // why it ended
+	forbidden error // the newest permission that the server did not give
 	listeners map[int]func(connected bool)
 	nextID    int
 	receipts  *receiptCache
@@ -131,6 +132,14 @@ func (c *Client) CloseCause() error {
 	return c.cause
 }
 
+// Forbidden is the last permission that the server has denied, with its subject, and nil where it has denied none. The
+// server says so beside the request, which then has no answer.
+func (c *Client) Forbidden() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.forbidden
+}
+
 func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(cfg.Name),
@@ -147,6 +156,11 @@ func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option,
 		nats.ClosedHandler(func(nc *nats.Conn) { c.connectionClosed(nc.LastError()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			c.logger.Warn("nats error", "error", err)
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				c.mu.Lock()
+				c.forbidden = err
+				c.mu.Unlock()
+			}
 		}),
 	}
 	if deadline, ok := ctx.Deadline(); ok {

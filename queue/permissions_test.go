@@ -1,12 +1,15 @@
 package queue
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
 // TestDocumentedPermissionsSuffice gives a gateway's user what docs/operations.md says that it needs, and nothing else.
@@ -53,7 +56,26 @@ func TestDocumentedPermissionsSuffice(t *testing.T) {
 	b.settle(b.next(i), submitted("id"))
 	b.queueEmpty()
 	b.wantTypes(seq, EventThrottled, EventSubmitted)
-	if err := b.client.nc.LastError(); err != nil {
+	if err := b.client.Forbidden(); err != nil {
 		t.Error(err)
+	}
+
+	// What is not on the list is denied, and the client knows what it was.
+	if err := b.client.nc.Publish("elsewhere", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.client.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.After(patience)
+	for b.client.Forbidden() == nil { // the client's handler runs beside
+		select {
+		case <-limit:
+			t.Fatal("the client does not know that a subject was denied")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if err := b.client.Forbidden(); !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), "elsewhere") {
+		t.Errorf("denied: %v", err)
 	}
 }
