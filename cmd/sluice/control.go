@@ -140,8 +140,8 @@ func changeRate(c *cli.Context) (func(*queue.Desired), error) {
 		return func(d *queue.Desired) { d.Rate = nil }, nil
 	}
 	v, err := strconv.ParseFloat(arg, 64)
-	if err != nil || !(v >= 0.05 && v <= 1e6) {
-		return nil, cli.Exit(fmt.Sprintf("rate %q: want submits a second from 0.05 to 1000000, learn, or configured", arg), 2)
+	if err != nil || !(v >= 0.01 && v <= 1e6) {
+		return nil, cli.Exit(fmt.Sprintf("rate %q: want submits a second from 0.01 to 1000000, learn, or configured", arg), 2)
 	}
 	return func(d *queue.Desired) { d.Rate = &v }, nil
 }

@@ -131,6 +131,7 @@ func TestControlRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"rate", "acme", "-5"}, []string{"-5"}},
 		{[]string{"rate", "acme", "fast"}, []string{`"fast"`, "learn", "configured"}},
 		{[]string{"rate", "acme", "0"}, []string{`"0"`, "learn"}},
+		{[]string{"rate", "acme", "0.009"}, []string{`"0.009"`, "from 0.01"}}, // as rate.declared
 		{[]string{"window", "acme"}, []string{"--max", "--forget"}},
 		{[]string{"window", "acme", "--max", "-1"}, []string{`"-1"`}},
 		{[]string{"window", "acme", "--max", "20000"}, []string{"20000", "10000"}},
