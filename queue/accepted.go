@@ -45,7 +45,7 @@ func (j *Journal) SettleAccepted(ctx context.Context, ref ReceiptRef, messageID 
 	if err != nil || winner != nil {
 		return false, err
 	}
-	again, err := j.sentAgain(ctx, ref.Seq, ref.Delivery)
+	again, err := j.sentAgain(ctx, &e, ref.Delivery)
 	if err != nil {
 		return false, err
 	}

@@ -56,15 +56,15 @@ func (j *Journal) finalOf(ctx context.Context, seq uint64) (final *Event, err er
 	return final, err
 }
 
-// sentAgain reports whether a message may have been submitted after a delivery
-// whose outcome ends it: a later one has it just now, or had no answer. That is
-// to be asked once the final is claimed. Whoever gets the message opens its record
-// and then looks for the claim, so that one of the two sees the other.
-func (j *Journal) sentAgain(ctx context.Context, seq uint64, delivery int) (again bool, err error) {
+// sentAgain reports whether a message may have been submitted after the delivery,
+// of that number now, that the event ends: a later one has it just now, had no answer, or has got a
+// part accepted. That is to be asked once the final is claimed. Whoever gets the
+// message opens its record and then looks for the claim, so that one of the two
+// sees the other.
+func (j *Journal) sentAgain(ctx context.Context, e *Event, delivery int) (again bool, err error) {
 	err = j.persist(ctx, "", "reading the record", func(ctx context.Context) error {
-		record, _, err := j.client.readRecord(ctx, seq)
-		// Of two unknown outcomes one may be the delivery's own.
-		again = err == nil && record != nil && record.Delivery > delivery && (record.Open || record.State.Unknowns > 1)
+		record, _, err := j.client.readRecord(ctx, e.Seq)
+		again = err == nil && record != nil && record.Delivery > delivery && (record.Open || record.State.SentBeside(e))
 		return err
 	})
 	return again, err

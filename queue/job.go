@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -91,6 +92,14 @@ type State struct {
 	// Accepted are the segments that the SMSC has taken, of Segments.
 	Accepted []Segment `json:"accepted,omitempty"`
 	Segments int       `json:"segments,omitempty"`
+}
+
+// SentBeside reports whether the state that a later delivery has left tells of a
+// submit beside those of the event: it had no answer, or a part was accepted. Of
+// two unknown outcomes one may be that of the event's delivery.
+func (s *State) SentBeside(e *Event) bool {
+	return s.Unknowns > 1 ||
+		slices.ContainsFunc(s.Accepted, func(part Segment) bool { return !slices.Contains(e.MessageIDs, part.MessageID) })
 }
 
 // Segment is one accepted part of a message.

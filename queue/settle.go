@@ -135,7 +135,7 @@ func (d *delivery) contend(ctx context.Context, e *Event) (won bool, err error) 
 	}
 	if winner == nil {
 		_, number := d.current()
-		again, err := j.sentAgain(ctx, d.seq, number)
+		again, err := j.sentAgain(ctx, e, number)
 		if err != nil {
 			return false, err
 		}

@@ -183,8 +183,8 @@ func (j *job) finish(e queue.Event) (won bool) {
 	won = m.final == nil
 	switch {
 	case won:
-		later := m.delivered > j.delivery // it is submitted again, or had no answer then either
-		e.PossibleDuplicate = e.PossibleDuplicate || later && (m.held || m.record != nil && m.record.state.Unknowns > 1)
+		later := m.delivered > j.delivery // it is submitted again, or was, unanswered or with a part accepted
+		e.PossibleDuplicate = e.PossibleDuplicate || later && (m.held || m.record != nil && m.record.state.SentBeside(&e))
 		m.final = &e
 		s.events = append(s.events, e)
 	case e.Type != queue.EventCancelled:

@@ -67,6 +67,7 @@ func Run(t *testing.T, open func(t *testing.T) Queue) {
 		{"a late response after its own final", (*suite).lateAfterOwnFinal},
 		{"a late response before the retry's answer", (*suite).lateBeforeRetry},
 		{"a late response after the retry went unanswered", (*suite).lateAfterRetry},
+		{"a late response after a part of the retry was accepted", (*suite).lateAfterPart},
 		{"malformed messages are handed out", (*suite).malformed},
 		{"headers are read", (*suite).headers},
 		{"a caller that leaves takes nothing along", (*suite).leave},
@@ -412,6 +413,23 @@ func (s *suite) lateAfterRetry() {
 	}
 	s.wantEmpty()
 	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventUnknownOutcome, queue.EventSubmitted)
+	s.wantMark(seq, true)
+}
+
+// lateAfterPart is about a late response to the first submit of a long message, of which a part has been accepted again.
+func (s *suite) lateAfterPart() {
+	seq := s.queue.Publish("otp", payload, nil)
+	job := s.next()
+	s.settle(job, unknown(job.State(), 0))
+	retry := s.next()
+	state := retry.State()
+	state.Accepted = []queue.Segment{{Part: 1, MessageID: "again"}}
+	s.settle(retry, throttled(state, time.Hour))
+	if won, err := job.SettleLate(s.Context(), submitted()); err != nil || !won {
+		s.Fatalf("won %v, %v", won, err)
+	}
+	s.wantEmpty()
+	s.wantTypes(seq, queue.EventUnknownOutcome, queue.EventThrottled, queue.EventSubmitted)
 	s.wantMark(seq, true)
 }
 
