@@ -40,6 +40,7 @@ type Journal struct {
 	confirm *confirmations
 	timeout time.Duration
 	health  health
+	lately  lately
 
 	mu      sync.Mutex
 	queued  []write
@@ -375,7 +376,9 @@ func (j *Journal) storeOnce(ctx context.Context, e *Event, w write, o storeOptio
 		err = j.write(ctx, w)
 	}
 	if err == nil {
-		j.metrics.stored(time.Since(began))
+		now := time.Now()
+		j.metrics.stored(now.Sub(began))
+		j.lately.note(e, o.published, now)
 	}
 	return err
 }

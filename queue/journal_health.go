@@ -247,6 +247,13 @@ func (j *Journal) mend(f *fault) {
 	last := len(h.faults) == 0
 	h.ill.Store(!last || h.slow)
 	h.mu.Unlock()
+	if f.stream == j.names.events {
+		j.mu.Lock()
+		if !j.closed {
+			j.stopped.Go(func() { j.restore(f.since) })
+		}
+		j.mu.Unlock()
+	}
 	if last {
 		j.client.logger.Info("the journal can store again")
 	}
