@@ -93,15 +93,18 @@ func (c *kannelClient) converse(t *testing.T) {
 	}
 }
 
-// receipt waits for what smsbox says of the nth submit: first that it was
-// accepted, then that it was delivered.
+// receipt waits for what smsbox says of the nth submit: that it was accepted, and
+// that it was delivered. On a busy machine Kannel says the second first.
 func (c *kannelClient) receipt(t *testing.T, n int) {
 	t.Helper()
 	record, _ := c.smsc.submitted(t, n)
-	if q := c.called(t, "/dlr"); q.Get("kind") != "8" || q.Get("id") != record.MessageID {
-		t.Errorf("smsbox says %v, want that %s was accepted", q, record.MessageID)
+	accepted, q := c.called(t, "/dlr"), c.called(t, "/dlr")
+	if accepted.Get("kind") == "1" {
+		accepted, q = q, accepted
 	}
-	q := c.called(t, "/dlr")
+	if accepted.Get("kind") != "8" || accepted.Get("id") != record.MessageID {
+		t.Errorf("smsbox says %v, want that %s was accepted", accepted, record.MessageID)
+	}
 	r := receipt.Parse(receipt.Input{Text: []byte(q.Get("text"))}, receipt.Options{})
 	if q.Get("kind") != "1" || q.Get("id") != record.MessageID || r.ID != record.MessageID || r.State != receipt.FromMessageState(2) {
 		t.Errorf("smsbox says %v, want that %s was delivered", q, record.MessageID)
