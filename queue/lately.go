@@ -20,6 +20,8 @@ type lately struct {
 	mu     sync.Mutex
 	events []confirmedEvent // a ring
 	next   int
+
+	restoring sync.Mutex // one after the other: two would each store what is missing
 }
 
 type confirmedEvent struct {
@@ -55,6 +57,8 @@ func (l *lately) since(from time.Time) (list []confirmedEvent) {
 // restore looks for the events that were confirmed shortly before the journal failed, and stores again what the server
 // has lost of them.
 func (j *Journal) restore(failed time.Time) {
+	j.lately.restoring.Lock()
+	defer j.lately.restoring.Unlock()
 	lost := 0
 	// A failure is known only when the confirmation of a later write has not come for its whole time.
 	for _, c := range j.lately.since(failed.Add(-j.timeout - latelyFor)) {
