@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,21 +226,11 @@ func (r *rig) awaitReadyz(t *testing.T, status int, word string) string {
 // awaitMetrics polls until /metrics has all of the lines: an outcome is counted after its event is out.
 func (r *rig) awaitMetrics(t *testing.T, lines ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		_, body := r.get(t, "/metrics")
-		i := slices.IndexFunc(lines, func(line string) bool { return !strings.Contains(body, line+"\n") })
-		if i < 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("/metrics lacks %s", lines[i])
-		case <-tick.C:
-		}
+	for _, line := range lines {
+		await(t, "/metrics with "+line, func() bool {
+			_, body := r.get(t, "/metrics")
+			return strings.Contains(body, line+"\n")
+		})
 	}
 }
 
