@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/classify"
@@ -50,6 +51,7 @@ type account struct {
 	slots   retrySlots
 	unknown unknownPolicy
 	metrics *metrics
+	counts  counts
 	log     *slog.Logger
 	random  func() float64 // uniform in [0, 1)
 	store   *queue.Client
@@ -71,6 +73,7 @@ type account struct {
 	work     context.Context //nolint:containedctx // the life of outcomes: it outlasts every call, and abandon ends it
 	abandon  context.CancelFunc
 	carrying sync.WaitGroup // messages between their permit and their settlement
+	crew     crew
 
 	inbound      context.Context //nolint:containedctx // the life of inbound messages that are to be stored
 	closeInbound context.CancelFunc
@@ -102,12 +105,16 @@ type bind struct {
 	ctx     context.Context //nolint:containedctx // ends when the session takes no more submits
 	end     context.CancelCauseFunc
 
-	pull context.Context    //nolint:containedctx // ends when nothing more may be pulled or submitted; guarded by the account's lock
-	halt context.CancelFunc // ends it
+	pull atomic.Pointer[context.Context] // ends when nothing more may be pulled or submitted
+	halt context.CancelFunc              // ends it; guarded by the account's lock
 }
 
 // mayPull begins a time in which messages may be pulled for the bind, under the account's lock.
-func (b *bind) mayPull() { b.pull, b.halt = context.WithCancel(b.ctx) }
+func (b *bind) mayPull() {
+	ctx, halt := context.WithCancel(b.ctx)
+	b.halt = halt
+	b.pull.Store(&ctx)
+}
 
 // join adds a bind whose session lives.
 func (a *account) join(b *bind) {
@@ -140,7 +147,7 @@ func (a *account) refresh() {
 		switch {
 		case !open:
 			b.halt()
-		case b.pull.Err() != nil:
+		case (*b.pull.Load()).Err() != nil:
 			b.mayPull()
 		}
 	}
@@ -166,11 +173,7 @@ func sinceWhen(since time.Time, holds bool, now time.Time) time.Time {
 }
 
 // pulling is the context of everything under way on the bind that was not submitted.
-func (a *account) pulling(b *bind) context.Context {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return b.pull
-}
+func (a *account) pulling(b *bind) context.Context { return *b.pull.Load() }
 
 // presence is what the other instances learn of the account: its live binds, what it could use, and for how long nothing
 // has been pulled.
@@ -230,18 +233,18 @@ func (a *account) standing() standing {
 // pump takes permits and lets each carry one message, until ctx ends. Permit first, then the message: what is pulled
 // and unsent never exceeds the window.
 func (a *account) pump(ctx context.Context) {
-	for a.awaitOpen(ctx) {
-		permit, err := a.gate.Acquire(ctx)
-		if err != nil {
-			return
-		}
-		b := a.live(permit.Bind())
-		if b == nil {
-			permit.Release(window.Signal{})
-			continue
-		}
-		a.carrying.Go(func() { a.carry(permit, b) })
+	a.carrying.Go(func() { a.work1(ctx) })
+	<-ctx.Done()
+}
+
+// carryOn carries a message with the permit, unless its bind is gone.
+func (a *account) carryOn(permit window.Permit) {
+	b := a.live(permit.Bind())
+	if b == nil {
+		permit.Release(window.Signal{})
+		return
 	}
+	a.carry(permit, b)
 }
 
 // awaitOpen waits until messages may be pulled; it returns false when ctx ended first.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -25,12 +26,17 @@ type delivery struct {
 	msg     *queue.Message
 	rules   rules
 	letter  letter
-	parts   []*segment    // still to be submitted
-	results []result      // of those that were
-	unclear bool          // a PDU may have reached the SMSC, and nothing was heard of it
-	settled chan struct{} // closed when the queue has the outcome, or will not get one from here
+	parts   []*segment // still to be submitted
+	results []result   // of those that were
+	unclear bool       // a PDU may have reached the SMSC, and nothing was heard of it
 
-	lateness sync.Mutex // one late response at a time
+	atWork sync.Mutex // held until the queue has the outcome, or will not get one from here; and for a late response
+
+	// Room for what nearly every message has one of.
+	onePart    [1]*segment
+	oneSegment segment
+	oneResult  [1]result
+	ends       lasting
 }
 
 // segment is one submit_sm of a message.
@@ -44,10 +50,12 @@ type segment struct {
 // moment the SMSC has spoken, before anything touches NATS; then the journal gets the event, and last the queue its
 // acknowledgement. The parts of a long message go one after the other under the same permit.
 func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
-	a.metrics.inFlight.WithLabelValues(a.name).Inc()
-	defer a.metrics.inFlight.WithLabelValues(a.name).Dec()
-	d := &delivery{account: a, bind: b, job: job, settled: make(chan struct{})}
-	defer close(d.settled)
+	a.counts.inFlight.Inc()
+	defer a.counts.inFlight.Dec()
+	d := &delivery{account: a, bind: b, job: job}
+	d.atWork.Lock()
+	defer d.atWork.Unlock()
+	d.parts, d.results = d.onePart[:0], d.oneResult[:0]
 	defer d.recovered(permit)
 
 	if end := d.prepare(time.Now()); end != nil {
@@ -58,7 +66,7 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 	permit = d.follow(permit)
 	leave, err := d.enter()
 	if err == nil {
-		defer leave()
+		defer leave(a)
 	}
 
 	for n, p := range d.parts {
@@ -76,8 +84,9 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 			break
 		}
 		crashpoint.At(crashpoint.AfterResponse)
-		res, signal := d.judge(p, resp, err)
-		a.heard(d, res, resp) // before the next may start: what stops the account stops that one too
+		now := time.Now()
+		res, signal := d.judge(now, p, resp, err)
+		a.heard(now, d, &res, &resp) // before the next may start: what stops the account stops that one too
 		if d.results = append(d.results, res); res.stops() || n == len(d.parts)-1 {
 			permit.Release(signal)
 		} else {
@@ -116,8 +125,8 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 	if d.job.Cancelled() {
 		return settle(d.rules.cancelled(d.letter))
 	}
-	if fault := d.decode(); fault != nil {
-		return settle(*fault)
+	if err := d.decode(); err != nil {
+		return settle(d.unreadable(err))
 	}
 	st := &d.letter.state
 	switch {
@@ -147,25 +156,10 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 }
 
 // decode reads the message and what it says about its own handling.
-func (d *delivery) decode() *queue.Outcome {
+func (d *delivery) decode() error {
 	msg, err := d.job.Message()
-	var unknownField *queue.UnknownFieldError
-	var malformed *queue.MalformedError
-	var o queue.Outcome
-	switch {
-	case errors.As(err, &unknownField):
-		o = d.rules.deferred(&d.letter, reasonUnknownField)
-		o.Event.Detail = err.Error()
-		return &o
-	case errors.As(err, &malformed) && malformed.Field != "":
-		o = d.rules.unsendable(d.letter, reasonMalformed, malformed.Field+": "+malformed.Fault)
-		return &o
-	case errors.As(err, &malformed):
-		o = d.rules.unsendable(d.letter, reasonMalformed, malformed.Fault)
-		return &o
-	case err != nil:
-		o = d.rules.unsendable(d.letter, reasonMalformed, err.Error())
-		return &o
+	if err != nil {
+		return err
 	}
 	d.msg = msg
 	d.letter.deadline = msg.Deadline(d.job.Published(), d.rules.route.expiresIn)
@@ -178,6 +172,23 @@ func (d *delivery) decode() *queue.Outcome {
 	return nil
 }
 
+// unreadable is what becomes of a message that decode has found a fault in.
+func (d *delivery) unreadable(err error) queue.Outcome {
+	var unknownField *queue.UnknownFieldError
+	var malformed *queue.MalformedError
+	switch {
+	case errors.As(err, &unknownField):
+		o := d.rules.deferred(&d.letter, reasonUnknownField)
+		o.Event.Detail = err.Error()
+		return o
+	case errors.As(err, &malformed) && malformed.Field != "":
+		return d.rules.unsendable(d.letter, reasonMalformed, malformed.Field+": "+malformed.Fault)
+	case errors.As(err, &malformed):
+		return d.rules.unsendable(d.letter, reasonMalformed, malformed.Fault)
+	}
+	return d.rules.unsendable(d.letter, reasonMalformed, err.Error())
+}
+
 // divide makes the parts that the SMSC has not taken yet.
 func (d *delivery) divide(e *encoded) {
 	st := &d.letter.state
@@ -188,7 +199,12 @@ func (d *delivery) divide(e *encoded) {
 	for i, sm := range e.parts {
 		taken := func(s queue.Segment) bool { return s.Part == i+1 }
 		if !slices.ContainsFunc(st.Accepted, taken) {
-			d.parts = append(d.parts, &segment{delivery: d, number: i + 1, sm: sm})
+			p := &d.oneSegment
+			if len(d.parts) > 0 {
+				p = new(segment)
+			}
+			*p = segment{delivery: d, number: i + 1, sm: sm}
+			d.parts = append(d.parts, p)
 		}
 	}
 }
@@ -211,16 +227,16 @@ func (d *delivery) follow(permit window.Permit) window.Permit {
 
 // enter waits for the turn of the message: until the journal keeps up, and for a message that was in flight when
 // things broke until it can do so without harm to others. leave ends the turn.
-func (d *delivery) enter() (leave func(), err error) {
+func (d *delivery) enter() (leave func(*account), err error) {
 	a := d.account
-	ctx, cancel := d.context()
-	defer cancel()
+	ctx := d.lasting()
+	defer ctx.end()
 	st := &d.letter.state
 	if st.Ends+st.Resets >= endsForAlone {
-		return a.settling.leaveAlone, a.settling.enterAlone(ctx)
+		return (*account).leaveAlone, a.settling.enterAlone(ctx)
 	}
 	if st.Resets == 0 {
-		return a.settling.leave, a.settling.enter(ctx, a.mostUnsettled())
+		return (*account).leaveSettling, a.settling.enter(ctx, a.mostUnsettled())
 	}
 	if err := a.suspects.enter(ctx); err != nil {
 		return nil, err
@@ -229,35 +245,32 @@ func (d *delivery) enter() (leave func(), err error) {
 		a.suspects.leave()
 		return nil, err
 	}
-	return func() { a.settling.leave(); a.suspects.leave() }, nil
+	return func(a *account) { a.settling.leave(); a.suspects.leave() }, nil
 }
 
-// context ends when nothing more may be submitted on the bind, and when the message may wait no longer.
-func (d *delivery) context() (context.Context, context.CancelFunc) {
-	if d.letter.deadline.IsZero() {
-		return context.WithCancel(d.account.pulling(d.bind))
-	}
-	return context.WithDeadline(d.account.pulling(d.bind), d.letter.deadline)
+func (a *account) leaveAlone()    { a.settling.leaveAlone() }
+func (a *account) leaveSettling() { a.settling.leave() }
+
+// lasting ends when nothing more may be submitted on the bind, and when the message may wait no longer.
+func (d *delivery) lasting() *lasting {
+	d.ends = lasting{Context: d.account.pulling(d.bind), deadline: d.letter.deadline}
+	return &d.ends
 }
 
 // mostUnsettled is how many messages may be between the decision to submit them and their settlement.
 func (a *account) mostUnsettled() int {
-	w := a.gate.Snapshot()
-	size := 0
-	for i := range w.Binds {
-		size += w.Binds[i].Window
-	}
-	return mostUnsettled(w.Pace, size)
+	_, pace, window := a.gate.Size()
+	return mostUnsettled(pace, window)
 }
 
 // start waits for the pace and the window, and no longer than the message may wait or the bind lives.
 func (d *delivery) start(permit window.Permit) error {
-	ctx, cancel := d.context()
-	defer cancel()
+	ctx := d.lasting()
+	defer ctx.end()
 	if err := permit.Start(ctx); err != nil {
 		return err
 	}
-	if open, _ := d.account.flow.open(time.Now()); !open || ctx.Err() != nil { // it was closed, or the bind ended, while the permit waited
+	if d.account.flow.isClosed(time.Now()) || ctx.Err() != nil { // it was closed, or the bind ended, while the permit waited
 		permit.Release(window.Signal{Answer: window.Lost})
 		return errHeldBack
 	}
@@ -282,10 +295,10 @@ func (d *delivery) submit(p *segment) (smpp.Response, error) {
 }
 
 // judge looks up what an answer means, for the message and for the window.
-func (d *delivery) judge(p *segment, resp smpp.Response, err error) (result, window.Signal) {
-	a, now := d.account, time.Now()
+func (d *delivery) judge(now time.Time, p *segment, resp smpp.Response, err error) (result, window.Signal) {
+	a := d.account
 	if err != nil {
-		a.metrics.submits.WithLabelValues(a.name, "none").Inc()
+		a.counts.unanswered.Inc()
 		return result{part: p.number, unanswered: true, reset: !errors.Is(err, smpp.ErrTimeout)}, window.Signal{Answer: window.Lost}
 	}
 	v := a.classify(resp)
@@ -321,18 +334,18 @@ func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response)
 
 // heard lets an answer have its effect on the account: a config status stops it, and so does a run of refusals of the
 // shape of messages; a bind-wide status renews the bind.
-func (a *account) heard(d *delivery, res result, resp smpp.Response) {
+func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Response) {
 	a.silence.heard(!res.unanswered, d.letter.state.Unknowns > 0)
 	if res.unanswered {
 		return
 	}
 	v := res.verdict
-	a.metrics.submits.WithLabelValues(a.name, v.Class.String()).Inc()
-	a.shares.add(time.Now(), v.Class == classify.Throttle)
-	a.metrics.latency.WithLabelValues(a.name).Observe(resp.RTT.Seconds())
+	a.counts.submits[v.Class].Inc()
+	a.shares.add(now, v.Class == classify.Throttle)
+	a.counts.latency.Observe(resp.RTT.Seconds())
 	switch {
 	case v.Class == classify.OK:
-		a.lastAccepted.set(time.Now())
+		a.lastAccepted.set(now)
 	case v.Class == classify.Config:
 		a.misconfigured(v)
 	case v.Scope == classify.ScopeBind:
@@ -342,7 +355,7 @@ func (a *account) heard(d *delivery, res result, resp smpp.Response) {
 		a.misconfigured(v)
 	}
 	if v.Class == classify.Unknown {
-		a.strange.warn(time.Now(), a.log, resp.Status)
+		a.strange.warn(now, a.log, resp.Status)
 	}
 }
 
@@ -357,7 +370,7 @@ func (a *account) escalates(v classify.Verdict, msg *queue.Message) (escalate bo
 // completed is the rules with what changes while a message is under way.
 func (d *delivery) completed(now time.Time) *rules {
 	a := d.account
-	d.rules.pace = a.gate.Snapshot().Pace
+	_, d.rules.pace, _ = a.gate.Size()
 	d.rules.othersPass = now.Sub(a.lastAccepted.get()) < time.Minute
 	return &d.rules
 }
@@ -408,13 +421,24 @@ func (d *delivery) index(o *queue.Outcome) {
 
 // settledAs counts and logs an outcome that the queue has.
 func (a *account) settledAs(job queue.Job, o queue.Outcome) {
-	code := "none"
-	if o.Event.CommandStatus != nil {
-		code = codeLabel(o.Event.StatusName, *o.Event.CommandStatus)
+	if e := &o.Event; e.Type == queue.EventSubmitted && e.CommandStatus != nil && *e.CommandStatus == 0 {
+		a.counts.submitted.Inc()
+	} else {
+		a.metrics.answers.WithLabelValues(a.name, codeOf(e), string(e.Type)).Inc()
 	}
-	a.metrics.answers.WithLabelValues(a.name, code, string(o.Event.Type)).Inc()
+	if !a.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
 	a.log.Debug("message settled", "seq", job.Seq(), "delivery_id", job.ID(), "route", job.Route(), "outcome",
-		string(o.Event.Type), "reason", o.Event.Reason, "attempt", o.Event.Attempt, "code", code, "delay_ms", o.Event.DelayMillis)
+		string(o.Event.Type), "reason", o.Event.Reason, "attempt", o.Event.Attempt, "code", codeOf(&o.Event), "delay_ms", o.Event.DelayMillis)
+}
+
+// codeOf is the answer that an event tells of, as a metric label.
+func codeOf(e *queue.Event) string {
+	if e.CommandStatus == nil {
+		return "none"
+	}
+	return codeLabel(e.StatusName, *e.CommandStatus)
 }
 
 // giveBack returns a message that was not written, at no cost to it: at once, or not before a given time.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice/gateway/config"
@@ -25,11 +26,10 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 		return encoded{}, &unsendable{reasonMalformed, field + ": " + err.Error()}
 	}
 	split, err := a.encodeText(msg, text.Reference(job.Seq()))
-	var tooLong *text.TooLongError
-	switch {
-	case errors.As(err, &tooLong):
-		return e, &unsendable{reasonTooLong, fmt.Sprintf("text: %d units do not fit into %d segments: shorten the text", tooLong.Units, a.mostSegments())}
-	case err != nil:
+	if err != nil {
+		if tooLong, ok := errors.AsType[*text.TooLongError](err); ok {
+			return e, &unsendable{reasonTooLong, fmt.Sprintf("text: %d units do not fit into %d segments: shorten the text", tooLong.Units, a.mostSegments())}
+		}
 		return e, &unsendable{reasonMalformed, err.Error()}
 	}
 	validity, err := a.validity(left)
@@ -41,9 +41,10 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 		return malformed("tlvs", err)
 	}
 	e.onAir = split.Parts
+	source, dest := msg.Source(), msg.Dest()
 	for i := range split.Segments {
 		sm := &pdu.SubmitSM{
-			ServiceType: []byte(msg.ServiceType), Source: wire(msg.Source()), Dest: wire(msg.Dest()),
+			ServiceType: []byte(msg.ServiceType), Source: wire(source), Dest: wire(dest),
 			ProtocolID: octetOr0(msg.ProtocolID), PriorityFlag: octetOr0(msg.PriorityFlag),
 			ValidityPeriod: validity, DataCoding: split.DataCoding,
 		}
@@ -61,12 +62,26 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 		}
 		carry(sm, &split, i)
 		sm.TLVs = append(sm.TLVs, own...)
-		if _, err := pdu.Append(make([]byte, 0, 512), pdu.StatusOK, 1, sm); err != nil {
+		if err := tryPDU(sm); err != nil {
 			return malformed("submit_sm", err) // what does not fit would never be sent, and come back for ever
 		}
 		e.parts = append(e.parts, sm)
 	}
 	return e, nil
+}
+
+// trials is where PDUs are written to see whether they fit.
+var trials = sync.Pool{New: func() any { return new([]byte) }}
+
+// tryPDU tries whether a PDU can be written.
+func tryPDU(sm *pdu.SubmitSM) error {
+	room := trials.Get().(*[]byte)
+	defer trials.Put(room)
+	b, err := pdu.Append((*room)[:0], pdu.StatusOK, 1, sm)
+	if err == nil {
+		*room = b
+	}
+	return err
 }
 
 // encoded is a message as it is submitted.
@@ -183,9 +198,9 @@ func (a *account) validity(left time.Duration) ([]byte, error) {
 	seconds := int64(max(left, a.cfg.Validity.Min) / time.Second)
 	switch a.cfg.Validity.Form {
 	case config.ValidityRelative:
-		return pdu.AppendRelativeTime(nil, seconds)
+		return pdu.AppendRelativeTime(make([]byte, 0, 16), seconds)
 	case config.ValidityAbsolute:
-		return pdu.AppendAbsoluteTime(nil, time.Now().Unix()+seconds)
+		return pdu.AppendAbsoluteTime(make([]byte, 0, 16), time.Now().Unix()+seconds)
 	case config.ValidityOff:
 	}
 	return nil, nil

@@ -26,7 +26,7 @@ func pipeAccount(s *testserver.Server, binds int, seed uint64) *account {
 		name: "acme", table: classify.Default(),
 		cfg:  &config.Account{Bind: config.Transceiver, Address: []string{"smsc.example.net:2775"}},
 		smpp: smpp.Config{SystemID: "sluice", Password: "secret"},
-		host: &hostBackoff{random: rand.New(rand.NewPCG(seed, 17)).Float64}, metrics: newMetrics(nil), log: discard(),
+		host: &hostBackoff{random: rand.New(rand.NewPCG(seed, 17)).Float64}, metrics: newMetrics(nil), counts: newMetrics(nil).of("acme"), log: discard(),
 		gate: window.NewGate(window.NewController(window.Config{})), binds: map[window.BindID]*bind{},
 	}
 	a.dial = func(ctx context.Context, _ smpp.Config) (net.Conn, error) {

@@ -119,6 +119,11 @@ func (f *flow) open(now time.Time) (open bool, change <-chan struct{}) {
 	return f.mode == queue.ModeRun && !now.Before(f.held.until) && f.starved == "" && now.Before(f.confirmed), f.news
 }
 
+func (f *flow) isClosed(now time.Time) bool {
+	open, _ := f.open(now)
+	return !open
+}
+
 // mayBind reports whether the bind of that number, from 1, is wanted; if not, why. The channel is closed with the next
 // change.
 func (f *flow) mayBind(number int) (why string, change <-chan struct{}) {

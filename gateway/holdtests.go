@@ -38,7 +38,7 @@ func (h *holdTests) passOver(refusedBefore bool, unseen func() bool) bool {
 // passOver says whether the message must leave the next test of a hold to a new one.
 func (d *delivery) passOver() bool {
 	a := d.account
-	if a.gate.Snapshot().Mode != window.Hold {
+	if mode, _, _ := a.gate.Size(); mode != window.Hold {
 		return false
 	}
 	return a.holdTests.passOver(d.letter.state.Throttles > 0, a.intake.Unseen)

@@ -18,7 +18,7 @@ func lonely(t *testing.T, settings string, now time.Time) (*Gateway, *account) {
 		t.Fatal(err)
 	}
 	a := &account{
-		name: "acme", cfg: cfg.Accounts["acme"], metrics: newMetrics(nil), log: discard(),
+		name: "acme", cfg: cfg.Accounts["acme"], metrics: newMetrics(nil), counts: newMetrics(nil).of("acme"), log: discard(),
 		gate: window.NewGate(window.NewController(window.Config{})), binds: map[window.BindID]*bind{},
 	}
 	a.openFlow(1)

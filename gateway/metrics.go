@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice/classify"
+	"sluice/queue"
 	"sluice/smpp"
 )
 
@@ -100,6 +102,25 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			m.late, m.receipts, m.inbound, m.inboundFault, m.duplicates, m.clockJumps, m.buildInfo)
 	}
 	return m
+}
+
+// counts are the series of one account that every message touches: to look them up by their labels for each would cost
+// more than to count.
+type counts struct {
+	inFlight              prometheus.Gauge
+	submits               [classify.Config + 1]prometheus.Counter // by class
+	unanswered, submitted prometheus.Counter
+	latency               prometheus.Observer
+}
+
+func (m *metrics) of(account string) (c counts) {
+	c.inFlight, c.latency = m.inFlight.WithLabelValues(account), m.latency.WithLabelValues(account)
+	for class := range c.submits {
+		c.submits[class] = m.submits.WithLabelValues(account, classify.Class(class).String())
+	}
+	c.unanswered = m.submits.WithLabelValues(account, "none")
+	c.submitted = m.answers.WithLabelValues(account, "0x000", string(queue.EventSubmitted))
+	return c
 }
 
 // open shows the account's series from the start: of a counter that begins at 1 no alert sees the first rise.

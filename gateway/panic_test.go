@@ -41,7 +41,7 @@ func TestPanicOfOneMessageTakesNoOtherWithIt(t *testing.T) {
 	}
 	work, abandon := context.WithCancel(t.Context())
 	a := &account{
-		name: "acme", cfg: cfg.Accounts["acme"], table: classify.Default(), metrics: newMetrics(nil), log: discard(),
+		name: "acme", cfg: cfg.Accounts["acme"], table: classify.Default(), metrics: newMetrics(nil), counts: newMetrics(nil).of("acme"), log: discard(),
 		random: func() float64 { return 0.5 }, gate: window.NewGate(window.NewController(window.Config{})),
 		routes: map[string]routePolicy{"main": {attempts: 5, per: config.Allowance{Count: 3, Per: 10 * time.Minute}}},
 		work:   work, abandon: abandon, binds: map[window.BindID]*bind{},

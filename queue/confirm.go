@@ -110,13 +110,15 @@ func (c *confirmations) take(ctx context.Context, closed <-chan struct{}) (*slot
 	}
 }
 
-// begin notes that the slot's write goes out now. One that was given up
-// meanwhile is left alone.
-func (c *confirmations) begin(now time.Time, s *slot) {
+// begin notes that writes go out now. Those that were given up meanwhile are
+// left alone.
+func (c *confirmations) begin(now time.Time, burst []write) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.waiting {
-		s.sent = now
+	for i := range burst {
+		if s := burst[i].slot; s != nil && s.waiting {
+			s.sent = now
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -37,10 +38,11 @@ type delivery struct {
 	opened    time.Time // of the record that this delivery tried to open
 	waited    *Waiting  // the record that explains the earlier deliveries, nil without one
 
-	decoded sync.Once
-	message *Message
-	fault   error
-	id      string
+	forgotten atomic.Bool // by the intake
+	decoded   sync.Once
+	message   *Message
+	fault     error
+	id        string
 
 	mu      sync.Mutex
 	reply   string    // where to acknowledge: the newest delivery's
@@ -64,6 +66,11 @@ func (d *delivery) State() State {
 	s := d.state
 	s.PossibleDuplicate = s.PossibleDuplicate || d.header.Get(HeaderPossibleDuplicate) == "true"
 	return s
+}
+
+// inDoubt is that of the state.
+func (d *delivery) inDoubt() bool {
+	return d.state.InDoubt() || d.header.Get(HeaderPossibleDuplicate) == "true"
 }
 
 func (d *delivery) Header(key string) string { return d.header.Get(key) }
@@ -95,8 +102,10 @@ func (d *delivery) decode() {
 		if d.fault == nil {
 			d.fault = d.faultOfEnvelope()
 		}
-		if at, err := time.Parse(time.RFC3339Nano, d.header.Get(HeaderExpiresAt)); err == nil {
-			d.message.ExpiresIn, d.message.ExpiresAt = 0, at.UTC()
+		if expires := d.header.Get(HeaderExpiresAt); expires != "" {
+			if at, err := time.Parse(time.RFC3339Nano, expires); err == nil {
+				d.message.ExpiresIn, d.message.ExpiresAt = 0, at.UTC()
+			}
 		}
 		if !validID(d.message.ID) {
 			d.message.ID = ""
@@ -147,7 +156,7 @@ func (d *delivery) Settle(ctx context.Context, o Outcome) error {
 	if err := d.enter(phaseHeld); err != nil {
 		return err
 	}
-	err := d.settle(ctx, o)
+	err := d.settle(ctx, &o)
 	after := phaseWaiting
 	if o.Final {
 		after = phaseFinal
@@ -162,7 +171,7 @@ func (d *delivery) SettleLate(ctx context.Context, o Outcome) (won bool, err err
 		return false, fmt.Errorf("settling message %d late: event type %q with final %v", d.seq, o.Event.Type, o.Final)
 	}
 	if d.enter(phaseFinal) == nil { // as by a deferral that no answer explained
-		err = d.afterwards(ctx, d.complete(o, time.Now()), o.Receipts)
+		err = d.afterwards(ctx, d.complete(&o, time.Now()), o.Receipts)
 		d.leave(err, phaseFinal, phaseFinal)
 		return false, err
 	}
@@ -174,7 +183,7 @@ func (d *delivery) SettleLate(ctx context.Context, o Outcome) (won bool, err err
 		d.leave(err, phaseWaiting, phaseWaiting)
 		return false, err
 	}
-	won, err = d.settleFinal(ctx, d.complete(o, time.Now()), o.Receipts, true)
+	won, err = d.settleFinal(ctx, d.complete(&o, time.Now()), o.Receipts, true)
 	d.leave(err, phaseWaiting, phaseFinal)
 	return won, err
 }
@@ -182,7 +191,7 @@ func (d *delivery) SettleLate(ctx context.Context, o Outcome) (won bool, err err
 // amend journals a late answer to one part of a message, and writes the new
 // state into the record while that is still this delivery's.
 func (d *delivery) amend(ctx context.Context, o Outcome) error {
-	e := d.complete(o, time.Now())
+	e := d.complete(&o, time.Now())
 	e.EventID += "." + nuid.Next() // each part of a message may have one
 	if err := d.append(ctx, e, storeOptions{}); err != nil {
 		return err
@@ -231,7 +240,7 @@ func (d *delivery) leave(err error, before, after phase) {
 		d.phase = before
 	}
 	d.mu.Unlock()
-	if err == nil {
+	if err == nil && !d.forgotten.Load() {
 		d.intake.forget(d)
 	}
 }

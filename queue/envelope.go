@@ -27,6 +27,11 @@ type Envelope struct {
 func (v *Envelope) Event(o Outcome, now time.Time) Event {
 	o.Carry(v.State)
 	e := o.Event
+	v.fill(&e, &o, now)
+	return e
+}
+
+func (v *Envelope) fill(e *Event, o *Outcome, now time.Time) {
 	e.Seq, e.ID, e.Delivery = v.Seq, v.ID, v.Delivery
 	e.EventID = eventID(v.Seq, v.Delivery, e.Type)
 	e.Route, e.Class = v.Route, v.Class
@@ -49,15 +54,18 @@ func (v *Envelope) Event(o Outcome, now time.Time) Event {
 		}
 	}
 	e.TraceParent, e.TraceState = traceOf(v.Header)
-	e.ReplayOf, _ = strconv.ParseUint(v.Header(HeaderReplayOf), 10, 64) // 0 when it is no replay
+	if of := v.Header(HeaderReplayOf); of != "" {
+		e.ReplayOf, _ = strconv.ParseUint(of, 10, 64) // 0 when it is no replay
+	}
 	e.complete(now)
-	return e
 }
 
 // Carry keeps a doubt for good: what may have been accepted before may be a
 // duplicate from then on, whatever the later answers are.
-func (o *Outcome) Carry(before State) {
-	o.State.PossibleDuplicate = o.State.PossibleDuplicate || before.InDoubt()
+func (o *Outcome) Carry(before State) { o.carry(before.InDoubt()) }
+
+func (o *Outcome) carry(doubt bool) {
+	o.State.PossibleDuplicate = o.State.PossibleDuplicate || doubt
 }
 
 // After is what an outcome becomes when another was the message's final: still

@@ -1,8 +1,6 @@
 package queue
 
 import (
-	"fmt"
-	"hash/fnv"
 	"strconv"
 	"time"
 
@@ -165,11 +163,16 @@ const (
 // Bucket is the last part of the subject of every event of a delivery id: three
 // hexadecimal digits. It keeps the number of subjects bounded, and the trail of
 // one message in one place.
-func Bucket(id string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // a hash never fails
-	sum := h.Sum32()
-	return fmt.Sprintf("%03x", (sum^sum>>12^sum>>24)%eventBuckets)
+func Bucket(id string) string { return string(appendBucket(nil, id)) }
+
+func appendBucket(b []byte, id string) []byte {
+	sum := uint32(2166136261) // FNV-1a
+	for i := range len(id) {
+		sum = (sum ^ uint32(id[i])) * 16777619
+	}
+	const digits = "0123456789abcdef"
+	n := (sum ^ sum>>12 ^ sum>>24) % eventBuckets
+	return append(b, digits[n>>8], digits[n>>4&15], digits[n&15])
 }
 
 // Subject is where the event is published: <prefix>.evt.<route>.<type>.<bucket>.
@@ -179,12 +182,18 @@ func (e *Event) Subject(prefix string) string {
 	if route == "" {
 		route = noRoute
 	}
-	return prefix + ".evt." + route + "." + string(e.Type) + "." + Bucket(e.ID)
+	b := make([]byte, 0, 96)
+	b = append(append(b, prefix...), ".evt."...)
+	b = append(append(b, route...), '.')
+	b = append(append(b, e.Type...), '.')
+	return string(appendBucket(b, e.ID))
 }
 
 // eventID names one event of one delivery, for readers that drop repeats.
 func eventID(seq uint64, delivery int, t EventType) string {
-	return strconv.FormatUint(seq, 10) + "." + strconv.Itoa(delivery) + "." + string(t)
+	b := strconv.AppendUint(make([]byte, 0, 64), seq, 10)
+	b = strconv.AppendInt(append(b, '.'), int64(delivery), 10)
+	return string(append(append(b, '.'), t...))
 }
 
 // complete fills in what follows from the rest.

@@ -227,7 +227,7 @@ func TestConsumerDeleted(t *testing.T) {
 	seqs := b.publish(testLane, "held", "waits", "done")
 	held, waits, done := b.next(i), b.next(i), b.next(i).(*delivery)
 	b.settle(waits, throttled(waits.State(), time.Hour))
-	if err := done.append(ctx, done.complete(submitted("3"), time.Now()), storeOptions{}); err != nil {
+	if err := done.append(ctx, done.complete(new(submitted("3")), time.Now()), storeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	i.forget(done)

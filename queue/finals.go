@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
 // onceFinal is the Nats-Msg-Id of a message's final.
-func onceFinal(seq uint64) string { return seqKey(seq) + ".final" }
+func onceFinal(seq uint64) string {
+	return string(append(strconv.AppendUint(make([]byte, 0, 32), seq, 10), ".final"...))
+}
 
 // claimFinal creates the key that decides which final a message has, with the
 // event as its value. It returns nil when e is the one, and the other otherwise;

@@ -42,7 +42,7 @@ func TestAFinalThatOutlivesTheAckWait(t *testing.T) {
 	first.freeze()
 	b.settle(second.hold(), submitted("second"))
 	const doubtfulWhenItBegan = false
-	won, err := slow.settleFinal(t.Context(), slow.complete(submitted("first"), time.Now()), nil, doubtfulWhenItBegan)
+	won, err := slow.settleFinal(t.Context(), slow.complete(new(submitted("first")), time.Now()), nil, doubtfulWhenItBegan)
 	if err != nil || won {
 		t.Errorf("won %v, %v; want lost", won, err)
 	}
@@ -62,7 +62,7 @@ func TestAFinalThatWasLongUnderWay(t *testing.T) {
 			first, second := b.holder(), b.holder()
 			slow := first.hold()
 			first.freeze()
-			stray := slow.complete(submitted("first"), time.Now())
+			stray := slow.complete(new(submitted("first")), time.Now())
 			arrive := func(want string) {
 				err := second.journal.store(t.Context(), stray, storeOptions{})
 				var other *otherFinalError
@@ -72,7 +72,7 @@ func TestAFinalThatWasLongUnderWay(t *testing.T) {
 			}
 			d := second.hold()
 			if claimed {
-				if _, _, err := second.journal.claimFinal(t.Context(), d.complete(submitted("second"), time.Now())); err != nil {
+				if _, _, err := second.journal.claimFinal(t.Context(), d.complete(new(submitted("second")), time.Now())); err != nil {
 					t.Fatal(err)
 				}
 				arrive("")
@@ -118,7 +118,7 @@ func TestASettleThatIsRepeated(t *testing.T) {
 	d := b.holder().hold()
 	given, cancel := context.WithCancel(t.Context())
 	o := submitted("1")
-	e := d.complete(o, time.Now())
+	e := d.complete(&o, time.Now())
 	if _, err := d.appendFinal(given, e, storeOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestAClaimJustBeforeTheHandOut(t *testing.T) {
 	first := h.hold()
 	b.settle(first, unknown(first.State(), 0))
 	second := h.hold()
-	if _, _, err := h.journal.claimFinal(t.Context(), first.complete(submitted("late"), time.Now())); err != nil {
+	if _, _, err := h.journal.claimFinal(t.Context(), first.complete(new(submitted("late")), time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := second.handOut(t.Context()); err != nil || out {

@@ -52,6 +52,8 @@ type Intake struct {
 // waiter is one caller in Next.
 type waiter struct{ job chan *delivery }
 
+var waiters = sync.Pool{New: func() any { return &waiter{job: make(chan *delivery, 1)} }}
+
 // OpenIntake subscribes to the lanes. The streams and consumers exist already,
 // from [Client.Ensure].
 func (c *Client) OpenIntake(ctx context.Context, j *Journal, cfg IntakeConfig) (*Intake, error) {
@@ -107,7 +109,7 @@ func (i *Intake) Next(ctx context.Context) (Job, error) {
 		i.mu.Unlock()
 		return d, nil
 	}
-	w := &waiter{job: make(chan *delivery, 1)}
+	w := waiters.Get().(*waiter)
 	if len(i.waiters) == 0 {
 		i.idleSince = time.Now()
 	}
@@ -118,8 +120,9 @@ func (i *Intake) Next(ctx context.Context) (Job, error) {
 	select {
 	case d := <-w.job:
 		if d == nil {
-			return nil, ErrClosed
+			return nil, ErrClosed // the channel is closed: w is of no use any more
 		}
+		waiters.Put(w)
 		return d, nil
 	case <-ctx.Done():
 		i.leave(w)
@@ -186,6 +189,7 @@ func (i *Intake) takeSpare() *delivery {
 
 // forget drops a settled message from the ones held here.
 func (i *Intake) forget(d *delivery) {
+	d.forgotten.Store(true)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.held[d.seq] == d {

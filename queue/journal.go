@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -47,6 +46,9 @@ type Journal struct {
 	pullers []puller
 	closed  bool
 
+	outgoing nats.Msg    // of the goroutine that writes, like once
+	once     nats.Header // with one Nats-Msg-Id
+
 	kick    chan struct{} // one element: something is queued
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -60,6 +62,7 @@ type write struct {
 	stream  string
 	subject string
 	header  nats.Header
+	once    string // Nats-Msg-Id, where there is no other header
 	data    []byte
 	slot    *slot
 	reply   string
@@ -82,6 +85,7 @@ func (c *Client) OpenJournal(cfg JournalConfig) (*Journal, error) {
 		confirm: newConfirmations(nats.NewInbox(), cmp.Or(cfg.MaxUnconfirmed, defaultUnconfirmed)),
 		timeout: cmp.Or(cfg.ConfirmTimeout, defaultConfirmTimeout),
 		health:  health{faults: make(map[string]*fault)},
+		once:    nats.Header{headerOnce: {""}},
 		kick:    make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
@@ -145,9 +149,9 @@ func (j *Journal) Close(ctx context.Context) error {
 }
 
 // put queues writes that nobody waits for.
-func (j *Journal) put(writes ...write) {
+func (j *Journal) put(w write) {
 	j.mu.Lock()
-	j.queued = append(j.queued, writes...)
+	j.queued = append(j.queued, w)
 	j.mu.Unlock()
 	j.poke()
 }
@@ -178,7 +182,10 @@ func (j *Journal) write(ctx context.Context, w write) error {
 		j.confirm.fail(slot, ErrClosed)
 	}
 	j.poke()
-	err = j.confirm.wait(ctx, slot)
+	if err = j.confirm.wait(ctx, slot); err == nil && !j.health.failing.Load() {
+		j.confirm.release(slot, nil)
+		return nil
+	}
 	verdict := err
 	if errors.Is(err, errStoredBefore) {
 		verdict = nil // the stream works
@@ -218,11 +225,16 @@ func (j *Journal) run() {
 // publish writes a burst and returns what to keep for when the connection
 // stands again.
 func (j *Journal) publish(burst []write, now time.Time) (kept []write) {
-	for _, w := range burst {
-		if w.slot != nil {
-			j.confirm.begin(now, w.slot)
+	j.confirm.begin(now, burst)
+	for i := range burst {
+		w := &burst[i]
+		m := &j.outgoing
+		m.Subject, m.Reply, m.Header, m.Data = w.subject, w.reply, w.header, w.data
+		if w.once != "" {
+			j.once[headerOnce][0] = w.once
+			m.Header = j.once
 		}
-		err := j.client.nc.PublishMsg(&nats.Msg{Subject: w.subject, Reply: w.reply, Header: w.header, Data: w.data})
+		err := j.client.nc.PublishMsg(m) // which copies it
 		switch {
 		case err == nil:
 		case w.slot != nil && errors.Is(err, nats.ErrMaxPayload):
@@ -230,7 +242,7 @@ func (j *Journal) publish(burst []write, now time.Time) (kept []write) {
 		case w.slot != nil:
 			j.confirm.fail(w.slot, errors.Join(errUnconfirmed, err))
 		case w.keep:
-			kept = append(kept, w)
+			kept = append(kept, *w)
 		}
 	}
 	return kept
@@ -290,8 +302,8 @@ type storeOptions struct {
 	doubt bool
 	// published is when the stream stored the message; the event is younger.
 	published time.Time
-	// ours reports whether the message is still this holder's alone; nil is yes.
-	ours func() bool
+	// ours reports whether the message of the event is still this holder's alone; nil is yes.
+	ours func(*Event) bool
 }
 
 // otherFinalError reports that a final was not stored, because the journal has
@@ -321,7 +333,7 @@ var errNotOurs = errors.New("another may hold the message by now")
 // another instance has made of the message meanwhile. So the server tells finals
 // apart by message, for the stream's duplicate window.
 func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
-	data, err := json.Marshal(e)
+	data, err := e.AppendJSON(make([]byte, 0, 512))
 	if err != nil {
 		return fmt.Errorf("event %s: %w", e.Type, err)
 	}
@@ -329,19 +341,14 @@ func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
 	if e.Type.Final() && e.Seq != 0 {
 		o.once = onceFinal(e.Seq)
 	}
-	if o.once != "" {
-		w.header = nats.Header{headerOnce: {o.once}}
-	}
+	w.once = o.once
 	for wait := persistFirst; ; wait = min(2*wait, persistMost) {
-		err := j.attempt(ctx, w.stream, func(ctx context.Context) error {
-			if o.ours != nil && !o.ours() {
-				return errNotOurs
-			}
-			return j.storeOnce(ctx, e, w, o)
-		})
-		var other *otherFinalError
-		switch {
-		case err == nil, errors.Is(err, errNotOurs), errors.As(err, &other):
+		err := j.attemptStore(ctx, e, &w, &o)
+		if err == nil {
+			return nil
+		}
+		switch other, final := errors.AsType[*otherFinalError](err); {
+		case errors.Is(err, errNotOurs), final && other != nil:
 			return err
 		case errors.Is(err, errTooLarge), errors.Is(err, ErrClosed), ctx.Err() != nil:
 			return fmt.Errorf("%w: event %s: %w", ErrNotStored, e.Type, err)
@@ -349,6 +356,19 @@ func (j *Journal) store(ctx context.Context, e *Event, o storeOptions) error {
 		o.doubt = o.doubt || errors.Is(err, errUnconfirmed)
 		j.pause(ctx, w.stream, wait)
 	}
+}
+
+// attemptStore stores an event once, when it is its turn.
+func (j *Journal) attemptStore(ctx context.Context, e *Event, w *write, o *storeOptions) error {
+	leave, err := j.turn(ctx, w.stream)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if o.ours != nil && !o.ours(e) {
+		return errNotOurs
+	}
+	return j.storeOnce(ctx, e, *w, *o)
 }
 
 func (j *Journal) storeOnce(ctx context.Context, e *Event, w write, o storeOptions) error {
@@ -363,7 +383,7 @@ func (j *Journal) storeOnce(ctx context.Context, e *Event, w write, o storeOptio
 	}
 	began := time.Now()
 	err := j.write(ctx, w)
-	if errors.Is(err, errStoredBefore) {
+	if err != nil && errors.Is(err, errStoredBefore) {
 		found, lost := j.client.storedEvent(ctx, e, o.published)
 		switch {
 		case lost != nil:
@@ -372,7 +392,7 @@ func (j *Journal) storeOnce(ctx context.Context, e *Event, w write, o storeOptio
 			return e.otherThan(found)
 		}
 		// The id was that of a message in a queue that has been made anew since.
-		w.header = nil
+		w.header, w.once = nil, ""
 		err = j.write(ctx, w)
 	}
 	if err == nil {

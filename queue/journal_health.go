@@ -30,7 +30,8 @@ var errSlow = fmt.Errorf("a write has waited for its confirmation for %v", slowM
 // first write that is not confirmed until a later one is. Meanwhile the writes to
 // it wait in line, and one at a time is let through to find out.
 type health struct {
-	ill atomic.Bool // a stream fails, or a write is slow
+	ill     atomic.Bool // a stream fails, or a write is slow
+	failing atomic.Bool // a stream fails
 
 	mu     sync.Mutex
 	faults map[string]*fault // by stream
@@ -79,6 +80,9 @@ func (h *health) failure() error {
 
 // fault returns that of a stream, or nil. Any will do for an empty name.
 func (h *health) fault(stream string) *fault {
+	if !h.failing.Load() {
+		return nil
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if stream != "" {
@@ -93,10 +97,20 @@ func (h *health) fault(stream string) *fault {
 // attempt runs a step that writes to a stream, once it is its turn. One that
 // only reads names no stream, and waits until none fails.
 func (j *Journal) attempt(ctx context.Context, stream string, step func(context.Context) error) error {
+	leave, err := j.turn(ctx, stream)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return step(ctx)
+}
+
+// turn waits until it is a step's turn to write to a stream; leave ends the turn.
+func (j *Journal) turn(ctx context.Context, stream string) (leave func(), err error) {
 	for ctx.Err() == nil {
 		f := j.health.fault(stream)
 		if f == nil {
-			return step(ctx)
+			return func() {}, nil
 		}
 		turn := f.turn
 		if stream == "" {
@@ -104,16 +118,15 @@ func (j *Journal) attempt(ctx context.Context, stream string, step func(context.
 		}
 		select {
 		case <-turn:
-			defer func() { f.done <- struct{}{} }()
-			return step(ctx)
+			return func() { f.done <- struct{}{} }, nil
 		case <-f.mended:
 		case <-j.stop:
-			return ErrClosed
+			return nil, ErrClosed
 		case <-ctx.Done():
-			return fmt.Errorf("%w; the journal fails: %w", ctx.Err(), f.reason)
+			return nil, fmt.Errorf("%w; the journal fails: %w", ctx.Err(), f.reason)
 		}
 	}
-	return ctx.Err()
+	return nil, ctx.Err()
 }
 
 // pause waits before a step is tried again. Where the stream fails the step
@@ -174,6 +187,7 @@ func (j *Journal) fail(stream string, now time.Time, reason error) {
 	f := newFault(stream, reason, now)
 	h.faults[stream] = f
 	first := len(h.faults) == 1
+	h.failing.Store(true)
 	h.ill.Store(true)
 	h.mu.Unlock()
 	if first {
@@ -245,6 +259,7 @@ func (j *Journal) mend(f *fault) {
 	delete(h.faults, f.stream)
 	close(f.mended)
 	last := len(h.faults) == 0
+	h.failing.Store(!last)
 	h.ill.Store(!last || h.slow)
 	h.mu.Unlock()
 	if f.stream == j.names.events {

@@ -23,6 +23,9 @@ func eachMember(b []byte, f func(key string, value []byte) error) error {
 		return errNotObject
 	}
 	return eachPart(b, func(key, value []byte) error {
+		if name, ok := contractNames[string(key[1:len(key)-1])]; ok { // no copy
+			return f(name, value)
+		}
 		name, err := unquote(key)
 		if err != nil {
 			return err
@@ -30,6 +33,19 @@ func eachMember(b []byte, f func(key string, value []byte) error) error {
 		return f(name, value)
 	})
 }
+
+// contractNames are the names that a message may have.
+var contractNames = func() map[string]string {
+	names := map[string]string{}
+	for _, n := range []string{
+		"v", "id", "from", "from_ton", "from_npi", "to", "to_ton", "to_npi", "text", "data", "data_coding", "encoding", "udh",
+		"receipt", "expires_in", "expires_at", "if_unknown", "service_type", "protocol_id", "priority_flag",
+		"replace_if_present", "tlvs", "tenant", "meta",
+	} {
+		names[n] = n
+	}
+	return names
+}()
 
 // eachElement calls f for every element of a JSON array that is known to be
 // valid.

@@ -59,7 +59,7 @@ func TestCrash(t *testing.T) {
 		"after the journal, throttled": {
 			outcome: throttle,
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
-				return d.append(ctx, d.complete(o, time.Now()), storeOptions{})
+				return d.append(ctx, d.complete(&o, time.Now()), storeOptions{})
 			},
 			want:   State{Throttles: 1, Streak: 1, LastStatus: status},
 			events: []EventType{EventThrottled},
@@ -68,7 +68,7 @@ func TestCrash(t *testing.T) {
 			outcome: throttle,
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
 				return errors.Join(
-					d.append(ctx, d.complete(o, time.Now()), storeOptions{}),
+					d.append(ctx, d.complete(&o, time.Now()), storeOptions{}),
 					d.intake.journal.storeRecord(ctx, d.record(o.State, 1, "", "throttled"), 0))
 			},
 			want:   State{Throttles: 1, Streak: 1, LastStatus: status},
@@ -77,7 +77,7 @@ func TestCrash(t *testing.T) {
 		"after the journal, submitted": {
 			outcome: func(*delivery) Outcome { return submitted("AB12") },
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
-				return d.append(ctx, d.complete(o, time.Now()), storeOptions{})
+				return d.append(ctx, d.complete(&o, time.Now()), storeOptions{})
 			},
 			final:  true,
 			events: []EventType{EventSubmitted},
@@ -85,7 +85,7 @@ func TestCrash(t *testing.T) {
 		"after the claim, before the journal": {
 			outcome: func(*delivery) Outcome { return submitted("AB12") },
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
-				_, _, err := d.intake.journal.claimFinal(ctx, d.complete(o, time.Now()))
+				_, _, err := d.intake.journal.claimFinal(ctx, d.complete(&o, time.Now()))
 				return err
 			},
 			final:  true,
@@ -94,7 +94,7 @@ func TestCrash(t *testing.T) {
 		"before the Ack": {
 			outcome: func(*delivery) Outcome { return submitted("AB12") },
 			steps: func(d *delivery, ctx context.Context, o Outcome) error {
-				return errors.Join(d.append(ctx, d.complete(o, time.Now()), storeOptions{}), d.index(ctx, o.Receipts))
+				return errors.Join(d.append(ctx, d.complete(&o, time.Now()), storeOptions{}), d.index(ctx, o.Receipts))
 			},
 			final:  true,
 			events: []EventType{EventSubmitted},
@@ -188,7 +188,7 @@ func TestEarlyRedeliveryWaitsForTheRest(t *testing.T) {
 	// The record says three seconds; the message comes back at once.
 	o.State.NextAttemptAt = o.NextAttemptAt
 	if err := errors.Join(
-		d.append(t.Context(), d.complete(o, time.Now()), storeOptions{}),
+		d.append(t.Context(), d.complete(&o, time.Now()), storeOptions{}),
 		h.journal.storeRecord(t.Context(), d.record(o.State, 1, "", "throttled"), 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestLateResponseStopsTheRetry(t *testing.T) {
 			first := b.holder()
 			d := first.hold()
 			b.settle(d, unknown(d.State(), 300*time.Millisecond))
-			e := d.complete(submitted("late"), time.Now())
+			e := d.complete(new(submitted("late")), time.Now())
 			if _, _, err := first.journal.claimFinal(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}

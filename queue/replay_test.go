@@ -300,7 +300,7 @@ func TestReplayIsRefused(t *testing.T) {
 	// The copy was written, and whoever wrote it died.
 	b.publish(testLane, "died")
 	job = b.next(intake)
-	e := job.(*delivery).complete(setAside("attempts"), time.Now())
+	e := job.(*delivery).complete(new(setAside("attempts")), time.Now())
 	if err := job.(*delivery).copyToDeferred(t.Context(), "attempts", e); err != nil {
 		t.Fatal(err)
 	}

@@ -23,11 +23,13 @@ const (
 	busyPayload = "+WPI"
 )
 
+var ackOctets = []byte(ackPayload)
+
 // settle writes an outcome down, each step confirmed before the next, and ends
 // with the acknowledgement.
-func (d *delivery) settle(ctx context.Context, o Outcome) error {
-	o.Carry(d.State())
-	e := d.complete(o, time.Now())
+func (d *delivery) settle(ctx context.Context, o *Outcome) error {
+	now := time.Now()
+	e := d.complete(o, now)
 	if o.DeferredReason != "" {
 		err := d.intake.journal.persist(ctx, d.intake.names.deferred, "the deferred copy", func(ctx context.Context) error {
 			return d.copyToDeferred(ctx, o.DeferredReason, e)
@@ -37,7 +39,7 @@ func (d *delivery) settle(ctx context.Context, o Outcome) error {
 		}
 	}
 	if o.Final {
-		_, err := d.settleFinal(ctx, e, o.Receipts, d.contested(e, time.Now()))
+		_, err := d.settleFinal(ctx, e, o.Receipts, d.contested(e, now))
 		return err
 	}
 	if err := d.append(ctx, e, storeOptions{}); err != nil {
@@ -65,9 +67,12 @@ func (d *delivery) contested(e *Event, now time.Time) bool {
 	return d.doubtful(now) || !e.Deadline.IsZero() && e.Deadline.Sub(now) < clockSlack
 }
 
+func (d *delivery) uncontested(e *Event) bool { return !d.contested(e, time.Now()) }
+
 // complete makes the event of an outcome. A second try of a settle makes the
 // same event.
-func (d *delivery) complete(o Outcome, now time.Time) *Event {
+func (d *delivery) complete(o *Outcome, now time.Time) *Event {
+	o.carry(d.inDoubt())
 	d.decode()
 	d.mu.Lock()
 	if d.named == 0 {
@@ -75,14 +80,16 @@ func (d *delivery) complete(o Outcome, now time.Time) *Event {
 	}
 	envelope := Envelope{
 		Seq: d.seq, ID: d.id, Delivery: d.named, Lane: d.lane.Lane, Published: d.published,
-		State: d.State(), Header: d.header.Get, ExpiresIn: d.lane.ExpiresIn,
+		Header: d.header.Get, ExpiresIn: d.lane.ExpiresIn,
 	}
 	d.mu.Unlock()
 	if d.fault == nil {
 		envelope.Message = d.message
 	}
-	e := envelope.Event(o, now)
-	return &e
+	e := new(Event)
+	*e = o.Event
+	envelope.fill(e, o, now)
+	return e
 }
 
 // append stores an event of the delivery. After a failure the next try looks
@@ -93,8 +100,7 @@ func (d *delivery) append(ctx context.Context, e *Event, o storeOptions) error {
 	d.doubt = true
 	d.mu.Unlock()
 	err := d.intake.journal.store(ctx, e, o)
-	var other *otherFinalError
-	if err == nil || errors.As(err, &other) {
+	if _, other := errors.AsType[*otherFinalError](err); err == nil || other {
 		d.mu.Lock()
 		d.doubt = false
 		d.mu.Unlock()
@@ -107,7 +113,7 @@ func (d *delivery) append(ctx context.Context, e *Event, o storeOptions) error {
 func (d *delivery) settleFinal(ctx context.Context, e *Event, receipts []ReceiptKey, doubtful bool) (won bool, err error) {
 	if !doubtful {
 		d.noteFinal(e)
-		won, err = d.appendFinal(ctx, e, storeOptions{ours: func() bool { return !d.contested(e, time.Now()) }})
+		won, err = d.appendFinal(ctx, e, storeOptions{ours: d.uncontested})
 		doubtful = errors.Is(err, errNotOurs) // NATS was away for longer than the AckWait
 	}
 	if doubtful {
@@ -155,6 +161,9 @@ func (d *delivery) contend(ctx context.Context, e *Event) (won bool, err error) 
 // came without a claim or by a write that was long under way, that one stays.
 func (d *delivery) appendFinal(ctx context.Context, e *Event, o storeOptions) (won bool, err error) {
 	err = d.append(ctx, e, o)
+	if err == nil {
+		return true, nil
+	}
 	if other, ok := errors.AsType[*otherFinalError](err); ok {
 		return false, d.lose(ctx, e, other.final)
 	}
@@ -195,12 +204,10 @@ func (d *delivery) afterwards(ctx context.Context, e *Event, receipts []ReceiptK
 func (d *delivery) acknowledge(recorded bool) {
 	d.intake.forget(d) // what is delivered from now on is not for this holder
 	reply, _ := d.current()
-	ack := write{subject: reply, data: []byte(ackPayload), keep: true}
 	if recorded || d.revision != 0 {
-		d.intake.journal.put(d.intake.journal.deleteRecord(d.seq), ack)
-		return
+		d.intake.journal.put(d.intake.journal.deleteRecord(d.seq))
 	}
-	d.intake.journal.put(ack)
+	d.intake.journal.put(write{subject: reply, data: ackOctets, keep: true})
 }
 
 // index writes the entries of the receipt index.

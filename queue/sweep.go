@@ -204,7 +204,7 @@ func (s *Sweeper) end(ctx context.Context, l *lane, seq uint64, delivered bool, 
 	}
 	o := s.expire(d.State(), d.deadline(), now)
 	o.Carry(d.State())
-	e := d.complete(o, now)
+	e := d.complete(&o, now)
 	winner, fresh, err := i.journal.claimFinal(ctx, e)
 	if err != nil {
 		return false, false, err

@@ -102,7 +102,7 @@ func TestSweepGoesOnAfterADeadSweeper(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := i.sweptDelivery(i.lanes[0], m)
-		e := d.complete(expiredAt(State{}, d.deadline(), now), now)
+		e := d.complete(new(expiredAt(State{}, d.deadline(), now)), now)
 		if _, fresh, err := b.journal.claimFinal(t.Context(), e); err != nil || !fresh {
 			t.Fatalf("claim: fresh %v, %v", fresh, err)
 		}

@@ -62,3 +62,10 @@ func (c *Controller) learned() float64 {
 		return c.ceiling
 	}
 }
+
+// Size is the mode, the pace in messages per second, and the sum of all windows.
+func (g *Gate) Size() (mode Mode, pace float64, window int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.controller.mode, g.controller.pace, g.controller.windows()
+}
