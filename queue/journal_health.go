@@ -221,6 +221,9 @@ func (j *Journal) tend(f *fault) {
 			case <-j.stop:
 				return
 			}
+			if !f.isMended() && j.probe(f.stream) == nil { // it only read
+				j.mend(f)
+			}
 		default:
 			if j.probe(f.stream) == nil {
 				j.mend(f)
