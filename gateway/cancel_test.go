@@ -37,7 +37,7 @@ func newCanceller(t *testing.T, r *rig) *canceller {
 
 func (c *canceller) cancel(seq uint64, id string) queue.CancelResult {
 	r, err := c.client.Cancel(c.t.Context(), c.journal, seq, id, func(ctx context.Context) (bool, error) {
-		return admin.Cancel(ctx, c.client.Conn(), seq, []string{"test-1"})
+		return admin.Cancel(ctx, c.client, seq, []string{"test-1"})
 	})
 	if err != nil {
 		c.t.Errorf("cancelling message %d: %v", seq, err)

@@ -34,7 +34,7 @@ func (r *rig) awaitAccount(t *testing.T, what string, wanted func(admin.Account)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		accounts, _, err := admin.Accounts(ctx, r.client.Conn())
+		accounts, _, err := admin.Accounts(ctx, r.client)
 		if err != nil && !errors.Is(err, admin.ErrNoInstance) { // it may not answer yet
 			t.Fatal(err)
 		}

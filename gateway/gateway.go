@@ -236,7 +236,7 @@ func (g *Gateway) openJournal(context.Context) error {
 }
 
 func (g *Gateway) serveAdmin(context.Context) error {
-	stop, err := admin.Serve(g.client.Conn(), g)
+	stop, err := admin.Serve(g.client, g)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func TestF21WrongPasswordStopsTheAccountAndKeepsTheQueue(t *testing.T) {
 	await(t, "an answer", func() bool {
 		var gathered admin.Gathered
 		var err error
-		binds, gathered, err = admin.Binds(t.Context(), r.client.Conn())
+		binds, gathered, err = admin.Binds(t.Context(), r.client)
 		if err != nil && !errors.Is(err, admin.ErrNoInstance) || gathered.Answered > 1 {
 			t.Fatalf("binds: %v, %+v, %v", binds, gathered, err)
 		}

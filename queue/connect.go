@@ -114,6 +114,9 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*Client, error) {
 // Conn is the connection, for what is not this package's business.
 func (c *Client) Conn() *nats.Conn { return c.nc }
 
+// Prefix is the first part of every subject and stream name.
+func (c *Client) Prefix() string { return c.names.Load().prefix }
+
 // Close closes the connection. Close the intakes and the journal first.
 func (c *Client) Close() {
 	c.closing.Store(true)

@@ -38,7 +38,7 @@ func showBind(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	all, gathered, err := admin.Binds(c.Context, client.Conn())
+	all, gathered, err := admin.Binds(c.Context, client)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func bindsCommand() *cli.Command {
 				return err
 			}
 			defer client.Close()
-			binds, gathered, err := admin.Binds(c.Context, client.Conn())
+			binds, gathered, err := admin.Binds(c.Context, client)
 			if err != nil {
 				return err
 			}

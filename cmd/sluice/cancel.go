@@ -62,7 +62,7 @@ func cancelMessage(c *cli.Context) error {
 		for i := range instances {
 			alive = append(alive, instances[i].Name)
 		}
-		return admin.Cancel(ctx, client.Conn(), seq, alive)
+		return admin.Cancel(ctx, client, seq, alive)
 	})
 	if err != nil {
 		return explain(err)

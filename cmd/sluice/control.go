@@ -35,7 +35,7 @@ func accountsCommand() *cli.Command {
 				return err
 			}
 			defer client.Close()
-			accounts, gathered, err := admin.Accounts(c.Context, client.Conn())
+			accounts, gathered, err := admin.Accounts(c.Context, client)
 			if err != nil {
 				return err
 			}
@@ -245,7 +245,7 @@ func awaitApplied(ctx context.Context, client *queue.Client, account string, rev
 		if err != nil {
 			return applied{}, err
 		}
-		accounts, _, err := admin.Accounts(ctx, client.Conn())
+		accounts, _, err := admin.Accounts(ctx, client)
 		if err != nil && !errors.Is(err, admin.ErrNoInstance) {
 			return applied{}, err
 		}

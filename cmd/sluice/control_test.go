@@ -86,12 +86,10 @@ func TestOperatorControlsAnAccount(t *testing.T) {
 	contains(t, "the error", errs, `"acmee"`, "acme")
 }
 
-// Two gateways as processes on one NATS: a command waits for both.
-func TestCommandsReachEveryInstance(t *testing.T) {
-	_, smsc := fakeSMSC(t, testserver.Scenario{})
-	first := newDaemon(t, smsc, "", "")
-	first.start(t)
-	second := newDaemon(t, smsc, "", "")
+// beside makes a second daemon on the NATS of the first, with a streams section.
+func (d *daemon) beside(t *testing.T, smsc, streams string) *daemon {
+	t.Helper()
+	second := newDaemon(t, smsc, "", streams)
 	yaml, err := os.ReadFile(second.config)
 	if err != nil {
 		t.Fatal(err)
@@ -102,12 +100,21 @@ func TestCommandsReachEveryInstance(t *testing.T) {
 		case strings.HasPrefix(line, "instance:"):
 			lines[n] = "instance: second"
 		case strings.HasPrefix(line, "nats:"):
-			lines[n] = fmt.Sprintf("nats: {url: %q}", first.url())
+			lines[n] = fmt.Sprintf("nats: {url: %q}", d.url())
 		}
 	}
 	if err := os.WriteFile(second.config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return second
+}
+
+// Two gateways as processes on one NATS: a command waits for both.
+func TestCommandsReachEveryInstance(t *testing.T) {
+	_, smsc := fakeSMSC(t, testserver.Scenario{})
+	first := newDaemon(t, smsc, "", "")
+	first.start(t)
+	second := first.beside(t, smsc, "")
 	second.start(t)
 	out, errs, err := sluice(t, "pause", "acme", "--nats", first.url())
 	if err != nil || out != "acme: 2 of 2 applied\n" {
@@ -118,6 +125,40 @@ func TestCommandsReachEveryInstance(t *testing.T) {
 			t.Errorf("%s does not log the pause", d.config)
 		}
 	}
+}
+
+// Two gateways with the same account on one NATS, told apart by streams.prefix: a command is for one of them alone.
+func TestCommandsKeepToTheirPrefix(t *testing.T) {
+	_, smsc := fakeSMSC(t, testserver.Scenario{})
+	first := newDaemon(t, smsc, "", "")
+	first.start(t)
+	second := first.beside(t, smsc, "prefix: other")
+	second.start(t)
+	for _, side := range []struct {
+		prefix, instance string
+		args             []string
+	}{{"sms", "crash-1", []string{"pause", "acme"}}, {"other", "second", []string{"rate", "acme", "80"}}} {
+		out, errs, err := sluice(t, append(side.args, "--nats", first.url(), "--prefix", side.prefix)...)
+		if err != nil || out != "acme: 1 of 1 applied\n" {
+			t.Errorf("%v with prefix %s prints %q, %q (%v)", side.args, side.prefix, out, errs, err)
+		}
+	}
+	for prefix, want := range map[string]admin.Account{
+		"sms":   {Instance: "crash-1", Mode: "pause"},
+		"other": {Instance: "second", Mode: "run", Declared: 80},
+	} {
+		accounts := callJSON[[]admin.Account](t, first.url(), 0, "accounts", "--prefix", prefix)
+		if len(accounts) != 1 || accounts[0].Instance != want.Instance || accounts[0].Mode != want.Mode ||
+			accounts[0].Declared != want.Declared {
+			t.Errorf("accounts with prefix %s are %+v, want the one of %s alone: %+v", prefix, accounts, want.Instance, want)
+		}
+		binds := callJSON[[]admin.Bind](t, first.url(), 0, "binds", "--prefix", prefix)
+		if len(binds) != 1 || binds[0].Instance != want.Instance {
+			t.Errorf("binds with prefix %s are %+v, want the one of %s", prefix, binds, want.Instance)
+		}
+	}
+	_, errs := call(t, first.url(), 1, "binds", "--prefix", "nobody")
+	contains(t, "binds of a prefix that no gateway has", errs, "no gateway answered")
 }
 
 func TestControlRefusesWhatMakesNoSense(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // Account is one account on one instance, as `sluice accounts` shows it.
@@ -38,8 +36,8 @@ type Account struct {
 }
 
 // Accounts asks every instance for its accounts. They are sorted by account and instance.
-func Accounts(ctx context.Context, nc *nats.Conn) ([]Account, Gathered, error) {
-	all, g, err := ask[Account](ctx, nc, "accounts")
+func Accounts(ctx context.Context, p Peer) ([]Account, Gathered, error) {
+	all, g, err := ask[Account](ctx, p, "accounts")
 	slices.SortFunc(all, func(a, b Account) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Instance, b.Instance))
 	})

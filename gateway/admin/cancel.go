@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 )
 
@@ -27,8 +26,8 @@ type cancelAnswer struct {
 
 // Cancel tells every running gateway that a message is marked as cancelled, and reports whether one of them holds it, or
 // may hold it because it is alive and does not answer. Where no gateway runs, nobody does.
-func Cancel(ctx context.Context, nc *nats.Conn, seq uint64, alive []string) (held bool, err error) {
-	answers, err := askWith(ctx, nc, ServiceName+"."+everyone+".cancel", strconv.AppendUint(nil, seq, 10))
+func Cancel(ctx context.Context, p Peer, seq uint64, alive []string) (held bool, err error) {
+	answers, err := askWith(ctx, p.Conn(), ServiceName(p.Prefix())+"."+everyone+".cancel", strconv.AppendUint(nil, seq, 10))
 	if err != nil {
 		return false, err
 	}

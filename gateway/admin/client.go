@@ -20,14 +20,14 @@ const (
 )
 
 // ErrNoInstance reports that no gateway answered.
-var ErrNoInstance = errors.New("no gateway answered: is `sluice run` connected to this NATS server?")
+var ErrNoInstance = errors.New("no gateway answered: is `sluice run` connected to this NATS server, with the same streams.prefix as --prefix?")
 
 // Gathered says how many of the instances that are there answered.
 type Gathered struct{ Answered, Expected int }
 
 // Binds asks every instance for its binds. They are sorted by account, instance and number.
-func Binds(ctx context.Context, nc *nats.Conn) ([]Bind, Gathered, error) {
-	all, g, err := ask[Bind](ctx, nc, "binds")
+func Binds(ctx context.Context, p Peer) ([]Bind, Gathered, error) {
+	all, g, err := ask[Bind](ctx, p, "binds")
 	slices.SortFunc(all, func(a, b Bind) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Number, b.Number))
 	})
@@ -35,12 +35,13 @@ func Binds(ctx context.Context, nc *nats.Conn) ([]Bind, Gathered, error) {
 }
 
 // ask collects what every instance answers to a verb.
-func ask[T any](ctx context.Context, nc *nats.Conn, verb string) ([]T, Gathered, error) {
-	pings, err := gather(ctx, nc, "$SRV.PING."+ServiceName)
+func ask[T any](ctx context.Context, p Peer, verb string) ([]T, Gathered, error) {
+	name := ServiceName(p.Prefix())
+	pings, err := askWith(ctx, p.Conn(), "$SRV.PING."+name, nil)
 	if err != nil {
 		return nil, Gathered{}, err
 	}
-	answers, err := gather(ctx, nc, ServiceName+"."+everyone+"."+verb)
+	answers, err := askWith(ctx, p.Conn(), name+"."+everyone+"."+verb, nil)
 	if err != nil {
 		return nil, Gathered{}, err
 	}
@@ -62,12 +63,7 @@ func ask[T any](ctx context.Context, nc *nats.Conn, verb string) ([]T, Gathered,
 	return all, g, nil
 }
 
-// gather publishes a request and collects the answers until they stop coming.
-func gather(ctx context.Context, nc *nats.Conn, subject string) ([]*nats.Msg, error) {
-	return askWith(ctx, nc, subject, nil)
-}
-
-// askWith is gather with a body.
+// askWith publishes a request and collects the answers until they stop coming.
 func askWith(ctx context.Context, nc *nats.Conn, subject string, body []byte) ([]*nats.Msg, error) {
 	inbox := nc.NewRespInbox()
 	sub, err := nc.SubscribeSync(inbox)

@@ -10,8 +10,21 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// ServiceName is the name of the micro service: `nats micro info sluice` shows it.
-const ServiceName = "sluice"
+// ServiceName is the name of the micro service of the gateways with one streams.prefix: sluice for the default, sms, and
+// sluice_<prefix> for another, as their buckets are named. `nats micro info` shows it, and every subject begins with it, so
+// that gateways with different prefixes on one NATS do not answer for each other.
+func ServiceName(prefix string) string {
+	if prefix == "" || prefix == "sms" {
+		return "sluice"
+	}
+	return "sluice_" + prefix
+}
+
+// Peer is a connection to NATS that knows the prefix of the gateways it is for.
+type Peer interface {
+	Conn() *nats.Conn
+	Prefix() string
+}
 
 // everyone is the target that all instances answer.
 const everyone = "all"
@@ -27,20 +40,22 @@ type Reporter interface {
 }
 
 // Serve answers the operator's commands for one instance until the returned function is called. It listens on
-// sluice.all.<verb>, which every instance answers, and on sluice.<instance>.<verb>.
-func Serve(nc *nats.Conn, r Reporter) (stop func() error, err error) {
-	service, err := micro.AddService(nc, micro.Config{
-		Name:               ServiceName,
+// sluice.all.<verb>, which every instance answers, and on sluice.<instance>.<verb>; see [ServiceName] for their first
+// token.
+func Serve(p Peer, r Reporter) (stop func() error, err error) {
+	name := ServiceName(p.Prefix())
+	service, err := micro.AddService(p.Conn(), micro.Config{
+		Name:               name,
 		Version:            semantic(r.Version()),
 		Description:        "Sluice SMPP gateway",
-		Metadata:           map[string]string{"instance": r.Instance()},
+		Metadata:           map[string]string{"instance": r.Instance(), "prefix": p.Prefix()},
 		QueueGroupDisabled: true, // every instance answers
 	})
 	if err != nil {
 		return nil, fmt.Errorf("admin service: %w", err)
 	}
 	for _, target := range []string{everyone, r.Instance()} {
-		group := service.AddGroup(ServiceName + "." + target)
+		group := service.AddGroup(name + "." + target)
 		err := errors.Join(
 			group.AddEndpoint("binds", answer(func() any { return r.Binds() })),
 			group.AddEndpoint("accounts", answer(func() any { return r.Accounts() })),
