@@ -71,7 +71,7 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 }
 
 // trials is where PDUs are written to see whether they fit.
-var trials = sync.Pool{New: func() any { return new([]byte) }}
+var trials = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // scratch that any message may use
 
 // tryPDU tries whether a PDU can be written.
 func tryPDU(sm *pdu.SubmitSM) error {

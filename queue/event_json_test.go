@@ -11,8 +11,10 @@ func FuzzEventJSON(f *testing.F) {
 	f.Add("", "", "", uint64(0), int64(0), uint8(0))
 	f.Fuzz(func(t *testing.T, id, account, detail string, seq uint64, n int64, bits uint8) {
 		status := uint32(seq)
-		e := Event{V: 1, Seq: seq, ID: id, EventID: detail, Type: EventType(account), At: time.Unix(n%1e9, n%1e9).UTC(), Delivery: int(n), Account: account,
-			Detail: detail, DelayMillis: n}
+		e := Event{
+			V: 1, Seq: seq, ID: id, EventID: detail, Type: EventType(account), At: time.Unix(n%1e9, n%1e9).UTC(), Delivery: int(n), Account: account,
+			Detail: detail, DelayMillis: n,
+		}
 		if bits&1 != 0 {
 			e.CommandStatus, e.StatusName = &status, id
 		}

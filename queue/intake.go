@@ -52,7 +52,7 @@ type Intake struct {
 // waiter is one caller in Next.
 type waiter struct{ job chan *delivery }
 
-var waiters = sync.Pool{New: func() any { return &waiter{job: make(chan *delivery, 1)} }}
+var waiters = sync.Pool{New: func() any { return &waiter{job: make(chan *delivery, 1)} }} //nolint:gochecknoglobals // scratch that any intake may use
 
 // OpenIntake subscribes to the lanes. The streams and consumers exist already,
 // from [Client.Ensure].

@@ -35,6 +35,8 @@ func eachMember(b []byte, f func(key string, value []byte) error) error {
 }
 
 // contractNames are the names that a message may have.
+//
+//nolint:gochecknoglobals // never written to
 var contractNames = func() map[string]string {
 	names := map[string]string{}
 	for _, n := range []string{

@@ -23,7 +23,7 @@ const (
 	busyPayload = "+WPI"
 )
 
-var ackOctets = []byte(ackPayload)
+var ackOctets = []byte(ackPayload) //nolint:gochecknoglobals // never written to
 
 // settle writes an outcome down, each step confirmed before the next, and ends
 // with the acknowledgement.
