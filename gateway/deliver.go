@@ -337,6 +337,9 @@ func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response)
 func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Response) {
 	a.silence.heard(!res.unanswered, d.letter.state.Unknowns > 0)
 	if res.unanswered {
+		if !res.reset {
+			d.bind.deaf(now, a.log, a.smpp.ResponseTimeout+a.unknown.after)
+		}
 		return
 	}
 	v := res.verdict

@@ -135,7 +135,10 @@ func (m *metrics) open(account string, binds int) {
 // endReason is the closed set of reasons for the end of a session, as a metric label.
 func endReason(err error) string {
 	var refused *smpp.BindError
+	var deaf *deafError
 	switch {
+	case errors.As(err, &deaf):
+		return "submits_unanswered"
 	case errors.As(err, &refused):
 		return "bind_refused"
 	case errors.Is(err, smpp.ErrUnbound):

@@ -31,6 +31,34 @@ func (e *recycleError) Error() string {
 	return fmt.Sprintf("the SMSC answered %s: the bind is renewed", e.verdict.Name)
 }
 
+// Of a bind whose SMSC answers enquire_link and no submit_sm: how many submits in a row must have expired before it is
+// renewed.
+const deafAfter = 3
+
+// deafError ends a session whose SMSC is there and answers no submit.
+type deafError struct {
+	unanswered uint64
+	since      time.Duration
+}
+
+func (e *deafError) Error() string {
+	return fmt.Sprintf("the SMSC answered enquire_link and none of %d submits in %v: the bind is renewed", e.unanswered, e.since)
+}
+
+// deaf ends a bind whose submits have gone unanswered for longer than a late answer is waited for, although the session
+// lives: something between us and the SMSC, or a part of it, has lost the session.
+func (b *bind) deaf(now time.Time, log *slog.Logger, patience time.Duration) {
+	s := b.session.Stats()
+	since := now.Sub(s.UnansweredSince)
+	if s.Unanswered < deafAfter || since < patience || b.ctx.Err() != nil {
+		return
+	}
+	err := &deafError{s.Unanswered, since.Round(time.Second)}
+	b.end(err)
+	log.Warn("the SMSC answers enquire_link and no submit_sm; the bind is renewed", "bind", b.name,
+		"unanswered", err.unanswered, "for", err.since)
+}
+
 // unwantedError ends a session because the operator, or the number of binds that other instances have, says so.
 type unwantedError struct{ why string }
 

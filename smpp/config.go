@@ -84,7 +84,7 @@ type Config struct {
 	// asked whether it is there. 30 s; some carriers want 20 s.
 	EnquireLinkInterval time.Duration
 	// EnquireLinkTimeout is how long the peer may stay silent after that
-	// before the session ends. 10 s.
+	// before the session ends, and how long a PDU that it has begun may take. 10 s.
 	EnquireLinkTimeout time.Duration
 	// Tombstones is how long an unanswered request is remembered, so that a
 	// late response can still be told to Handler.Late. 10 min; at most 65,536

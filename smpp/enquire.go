@@ -20,9 +20,9 @@ const (
 	bury                // the peer is gone
 )
 
-// look judges the silence at now, when the last octet came at heard. Any octet
-// is life: it answers for a probe whose own answer is still missing. With rest
-// it says when to look again.
+// look judges the silence at now, when the last whole PDU came at heard. Any
+// whole PDU is life: it answers for a probe whose own answer is still missing;
+// octets of one that does not end are not. With rest it says when to look again.
 func (p *prober) look(now, heard time.Duration) (verdict, time.Duration) {
 	if p.sequence != 0 && heard >= p.asked {
 		p.sequence = 0

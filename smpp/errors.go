@@ -28,8 +28,9 @@ var (
 	ErrClosed = errors.New("smpp: session closed")
 	// ErrUnbound says that the peer asked for the end with an unbind.
 	ErrUnbound = errors.New("smpp: the SMSC unbound the session")
-	// ErrSilent says that the peer sent nothing for EnquireLinkInterval and
-	// then nothing for EnquireLinkTimeout although it was asked to.
+	// ErrSilent says that the peer sent no whole PDU for EnquireLinkInterval and
+	// then none for EnquireLinkTimeout although it was asked to, or that a PDU
+	// which it had begun did not end within EnquireLinkTimeout.
 	ErrSilent = errors.New("smpp: the SMSC is silent")
 	// ErrNotReading says that the peer did not read what was sent to it.
 	ErrNotReading = errors.New("smpp: the SMSC stopped reading")

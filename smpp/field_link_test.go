@@ -1,8 +1,10 @@
 package smpp
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"net"
 	"strings"
@@ -205,14 +207,111 @@ func TestF37TrafficIsLife(t *testing.T) {
 			p.sendPDU(0, uint32(i+1), &pdu.EnquireLink{})
 			p.expect(pdu.IDEnquireLinkResp, 0, uint32(i+1)) // and no probe of ours
 		}
-		// Octets that are no whole PDU are life too, even for a probe.
+		// A whole PDU is life for a probe too, whatever it is; octets that are none are not.
 		p.expect(pdu.IDEnquireLink, 0, 2)
+		p.sendHex("00000010800000090000000000000063")
+		synctest.Wait()
+		began := time.Now()
+		p.expect(pdu.IDEnquireLink, 0, 3)
+		if d := time.Since(began); d != 30*time.Second {
+			t.Errorf("the next probe came %v after a PDU, want 30s", d)
+		}
+		time.Sleep(9 * time.Second)
 		p.send(make([]byte, 3))
-		time.Sleep(20 * time.Second)
-		select {
-		case <-s.Done():
-			t.Fatalf("the session ended although octets came: %v", s.Err())
-		default:
+		wantEnd(t, s, ErrSilent)
+		if d := time.Since(began); d != 40*time.Second {
+			t.Errorf("the session ended %v after the last whole PDU, want 40s", d)
+		}
+	})
+}
+
+// A dead bind was kept for 40 minutes by a PDU that came in at one octet a second: it was never to end, and every octet
+// counted as life. A begun PDU has the time of a probe.
+func TestDrippedPDUIsNoLife(t *testing.T) {
+	whole := "000000238000000000000000000000016162636465666768696a6b6c6d6e6f70717273" // 35 octets
+	for _, tc := range []struct {
+		name       string
+		before     time.Duration // until the first octet
+		gap        time.Duration
+		ends       bool
+		after      time.Duration // from the first octet to the end of the session
+		lastOctets string
+	}{
+		{name: "from the start", gap: time.Second, ends: true, after: 10 * time.Second},
+		{name: "after a silence", before: 25 * time.Second, gap: time.Second, ends: true, after: 10 * time.Second},
+		{name: "quick enough", gap: 250 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+				time.Sleep(tc.before)
+				began := time.Now()
+				for _, octet := range octets(t, whole) {
+					p.send([]byte{octet})
+					time.Sleep(tc.gap)
+					if s.Err() != nil {
+						break
+					}
+				}
+				synctest.Wait()
+				if !tc.ends {
+					if err := s.Err(); err != nil {
+						t.Errorf("the session ended with %v, want it open: the PDU was whole in time", err)
+					}
+					return
+				}
+				if err := s.Err(); !errors.Is(err, ErrSilent) {
+					t.Fatalf("the session ended with %v, want ErrSilent", err)
+				}
+				if d := time.Since(began); d < tc.after || d > tc.after+tc.gap {
+					t.Errorf("the session ended %v after the first octet, want %v", d, tc.after)
+				}
+			})
+		})
+	}
+}
+
+// A PDU that ends with the first octets of the next gives that one its own time.
+func TestEveryBegunPDUHasItsOwnTime(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		probe := octets(t, "00000010000000150000000000000001")
+		p.send(probe[:8])
+		for range 20 {
+			time.Sleep(9 * time.Second)
+			p.send(append(bytes.Clone(probe[8:]), probe[:8]...))
+			p.expect(pdu.IDEnquireLinkResp, 0, 1)
+		}
+		if err := s.Err(); err != nil {
+			t.Fatalf("the session ended with %v, want it open", err)
+		}
+		began := time.Now()
+		wantEnd(t, s, ErrSilent)
+		if d := time.Since(began); d != 10*time.Second {
+			t.Errorf("the session ended %v after the last octets, want 10s", d)
+		}
+	})
+}
+
+// Stats tells since when no submit was answered; any answer ends that, a late one too.
+func TestRunOfUnansweredSubmitsIsCounted(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		go func() {
+			for h := range p.in { // probes are answered, submits are not
+				if id := binary.BigEndian.Uint32(h[4:]); id == uint32(pdu.IDEnquireLink) {
+					p.sendPDU(0, binary.BigEndian.Uint32(h[12:]), &pdu.EnquireLinkResp{})
+				}
+			}
+		}()
+		began := time.Now()
+		for range 3 {
+			wantError(t, <-submit(t.Context(), s, nil), ErrTimeout)
+		}
+		if st := s.Stats(); st.Unanswered != 3 || !st.UnansweredSince.Equal(began) {
+			t.Errorf("%d unanswered since %v, want 3 since %v", st.Unanswered, st.UnansweredSince, began)
+		}
+		p.answer(2, "late")
+		synctest.Wait()
+		if st := s.Stats(); st.Unanswered != 0 || !st.UnansweredSince.IsZero() || st.Late != 1 {
+			t.Errorf("after a late answer: %+v, want no run", st)
 		}
 	})
 }

@@ -44,6 +44,9 @@ func (f *framer) space() []byte {
 // filled says how much of the space was read into.
 func (f *framer) filled(n int) { f.end += n }
 
+// begun reports whether a part of a PDU is buffered and waits for the rest.
+func (f *framer) begun() bool { return f.end > f.start }
+
 // next returns the next whole PDU, or nil when more has to be read first. An
 // error, which wraps a *pdu.LengthError, means that the stream is broken.
 func (f *framer) next() ([]byte, error) {

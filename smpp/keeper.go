@@ -28,6 +28,11 @@ func (s *Session) keep(cancelHandlers context.CancelFunc) {
 		if end {
 			break
 		}
+		s.looks.Store(int64(next))
+		if begun := s.begun.Load(); begun != 0 { // it may have begun since step looked
+			next = min(next, time.Duration(begun)+s.cfg.EnquireLinkTimeout)
+			s.looks.Store(int64(next))
+		}
 		timer.Reset(next - s.now())
 	}
 	s.teardown()
@@ -53,7 +58,7 @@ func (s *Session) step() (next time.Duration, settled []*waiter, end bool) {
 			next = due
 			break
 		}
-		settled = s.settled(settled, r.w, &Response{}, s.expire(r.sequence))
+		settled = s.settled(settled, r.w, &Response{}, s.expire(r.sequence, r.at))
 	}
 	s.graves.sweep(now)
 
@@ -68,6 +73,9 @@ func (s *Session) step() (next time.Duration, settled []*waiter, end bool) {
 	case bury:
 		s.fail(fmt.Errorf("%w: nothing came within %v of enquire_link", ErrSilent, s.cfg.EnquireLinkTimeout))
 	case rest:
+	}
+	if begun := time.Duration(s.begun.Load()); begun != 0 && now >= begun+s.cfg.EnquireLinkTimeout {
+		s.fail(fmt.Errorf("%w: a PDU that it has begun did not end within %v", ErrSilent, s.cfg.EnquireLinkTimeout))
 	}
 	next = min(next, again)
 
@@ -100,10 +108,13 @@ func (s *Session) step() (next time.Duration, settled []*waiter, end bool) {
 
 // expire gives up a submit whose ResponseTimeout passed and returns the error
 // of its waiter. The caller holds the mutex.
-func (s *Session) expire(sequence uint32) error {
+func (s *Session) expire(sequence uint32, sent time.Duration) error {
 	s.counts.expired++
 	if s.giveUp(sequence) {
 		return notSent(fmt.Errorf("the peer took nothing for %v", s.cfg.ResponseTimeout))
+	}
+	if s.counts.silence.submits++; s.counts.silence.submits == 1 {
+		s.counts.silence.since = sent
 	}
 	return s.errTimeout
 }

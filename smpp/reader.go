@@ -22,6 +22,7 @@ type arrivals struct {
 	answers []answer
 	replies []byte
 	settled []*waiter
+	frames  int    // whole PDUs
 	inbound uint64 // messages that went to the handler
 	refused uint64 // messages that did not
 	unbind  bool   // the peer unbound
@@ -59,11 +60,9 @@ func (s *Session) readLoop(f *framer) error {
 		if err := s.consume(f, &a); err != nil {
 			return fmt.Errorf("smpp: the stream of the SMSC is broken: %w", err)
 		}
+		s.note(f, &a)
 		n, err := s.conn.Read(f.space())
-		if n > 0 {
-			f.filled(n)
-			s.heard.Store(int64(s.now()))
-		}
+		f.filled(n)
 		if err == nil {
 			continue
 		}
@@ -75,6 +74,21 @@ func (s *Session) readLoop(f *framer) error {
 			return fmt.Errorf("%w: %w", ErrHungUp, err)
 		}
 		return fmt.Errorf("smpp: read: %w", err)
+	}
+}
+
+// note tells the keeper what the octets say about the life of the peer: a whole PDU is a sign of it, and a begun one must
+// end in time. A peer that drips a PDU, an octet now and then, is as dead as one that sends nothing.
+func (s *Session) note(f *framer, a *arrivals) {
+	switch {
+	case !f.begun():
+		s.begun.Store(0)
+	case a.frames > 0 || s.begun.Load() == 0:
+		began := max(s.now(), 1) // 0 is none
+		s.begun.Store(int64(began))
+		if int64(began+s.cfg.EnquireLinkTimeout) < s.looks.Load() {
+			signal(s.wake)
+		}
 	}
 }
 
@@ -100,7 +114,11 @@ func (s *Session) consume(f *framer, a *arrivals) error {
 			broken = err
 			break
 		}
+		a.frames++
 		s.dispatch(a, h, frame, st)
+	}
+	if a.frames > 0 {
+		s.heard.Store(int64(s.now()))
 	}
 	s.settle(a)
 	if a.batch != nil {
@@ -202,6 +220,7 @@ func (s *Session) match(now time.Duration, a *arrivals, r *answer) {
 		request, _ := s.requests.take(r.sequence)
 		r.response.RTT = now - request.at
 		s.counts.answered++
+		s.counts.silence = silence{}
 		s.counts.lastStatus = r.response.Status
 		a.settled = s.settled(a.settled, request.w, &r.response, nil)
 		a.freed = true
@@ -227,6 +246,7 @@ func (s *Session) matchLate(now time.Duration, r *answer) {
 	}
 	r.response.RTT = now - t.sent
 	s.counts.late++
+	s.counts.silence = silence{}
 	if s.cfg.Handler != nil && len(s.late) < maxTombstones {
 		s.late = append(s.late, LateResponse{Response: r.response, Ref: t.ref})
 		signal(s.dig)

@@ -55,7 +55,9 @@ type Session struct {
 	writer   sync.WaitGroup
 	handlers sync.WaitGroup
 
-	heard atomic.Int64 // when the last octet came, in ns since began
+	heard atomic.Int64 // when the last whole PDU came, in ns since began
+	begun atomic.Int64 // when a PDU came in part whose rest is missing; 0: there is none
+	looks atomic.Int64 // when the keeper looks next
 	held  atomic.Int64 // inbound messages queued or being handled
 
 	direct     *direct // for the reader alone; nil when it has to leave all writing to the writer
@@ -93,6 +95,13 @@ type counts struct {
 	submitted, answered, expired, late, unmatched uint64
 	inbound, refused                              uint64
 	lastStatus                                    pdu.Status
+	silence                                       silence
+}
+
+// silence is a run of submits that expired with no answer to any other in between.
+type silence struct {
+	submits int
+	since   time.Duration // when the first of them was sent
 }
 
 // newSession starts the goroutines of a session on a bound connection. The

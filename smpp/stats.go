@@ -19,8 +19,13 @@ type Stats struct {
 	Inbound    uint64 // deliver_sm and data_sm that reached the handler's queue
 	Refused    uint64 // deliver_sm and data_sm answered without the handler
 
+	// Unanswered are the submits that expired since the last response to any, and UnansweredSince is when the first of
+	// them was sent; zero: there is none.
+	Unanswered      uint64
+	UnansweredSince time.Time
+
 	LastStatus   pdu.Status // of the newest answer to a submit
-	LastHeard    time.Time  // when the last octet came from the peer
+	LastHeard    time.Time  // when the last whole PDU came from the peer
 	Began        time.Time  // when the bind succeeded
 	PeerSystemID string     // system_id of the bind_resp
 	PeerVersion  uint8      // sc_interface_version of the bind_resp, 0 when absent
@@ -31,7 +36,12 @@ func (s *Session) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.counts
+	var unanswered time.Time
+	if c.silence.submits > 0 {
+		unanswered = s.began.Add(c.silence.since)
+	}
 	return Stats{
+		Unanswered: uint64(c.silence.submits), UnansweredSince: unanswered,
 		InFlight: s.requests.n, Backlog: s.backlog.len(), Submitted: c.submitted, Answered: c.answered, Expired: c.expired,
 		Late: c.late, Unmatched: c.unmatched, Tombstones: s.graves.len(),
 		Inbound: c.inbound, Refused: c.refused, LastStatus: c.lastStatus,

@@ -38,7 +38,7 @@ type Bind struct {
 	Throttled1m  float64 `json:"throttled_1m"`
 	Throttled15m float64 `json:"throttled_15m"`
 	LastStatus   string  `json:"last_status,omitempty"`
-	// HeardAgo is the age of the last octet from the SMSC, in milliseconds.
+	// HeardAgo is the age of the last whole PDU from the SMSC, in milliseconds.
 	HeardAgo int64 `json:"heard_ago_ms,omitempty"`
 	// Decisions are the newest decisions of the window, as sentences, newest last.
 	Decisions []string `json:"decisions,omitempty"`
