@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"sluice/gateway/admin"
+	"sluice/internal/printable"
 )
 
 // serveHTTP opens /metrics, /healthz and /readyz.
@@ -50,6 +51,9 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
+	for i := range faults {
+		faults[i] = printable.String(faults[i])
+	}
 	_, _ = w.Write([]byte(strings.Join(faults, "\n") + "\n"))
 }
 

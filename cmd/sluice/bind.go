@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"sluice/gateway/admin"
+	"sluice/internal/printable"
 )
 
 func bindCommand() *cli.Command {
@@ -83,20 +84,20 @@ func bindArgument(args []string) (account string, number int, err error) {
 // bindDetail is what `bind show` adds to the line of `binds`.
 func bindDetail(b *admin.Bind) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "\n%s/%d on %s\n", b.Account, b.Number, b.Instance)
+	fmt.Fprintf(&t, "\n%s/%d on %s\n", printable.String(b.Account), b.Number, printable.String(b.Instance))
 	if b.Alarm != "" {
-		fmt.Fprintf(&t, "  alarm: %s\n", b.Alarm)
+		fmt.Fprintf(&t, "  alarm: %s\n", printable.String(b.Alarm))
 	}
 	fmt.Fprintf(&t, "  in flight: %d\n", b.InFlight)
 	for _, p := range b.Pending {
-		fmt.Fprintf(&t, "    sequence %d, %s, for %s\n", p.Sequence, p.DeliveryID, time.Duration(p.Age)*time.Millisecond)
+		fmt.Fprintf(&t, "    sequence %d, %s, for %s\n", p.Sequence, printable.String(p.DeliveryID), time.Duration(p.Age)*time.Millisecond)
 	}
 	if more := b.InFlight - len(b.Pending); more > 0 && len(b.Pending) > 0 {
 		fmt.Fprintf(&t, "    and %d more\n", more)
 	}
 	t.WriteString("  last decisions of the window:\n")
 	for _, d := range b.Decisions {
-		fmt.Fprintf(&t, "    %s\n", d)
+		fmt.Fprintf(&t, "    %s\n", printable.String(d))
 	}
 	return t.String()
 }

@@ -57,7 +57,7 @@ func printBinds(c *cli.Context, binds []admin.Bind, g admin.Gathered) error {
 			continue
 		}
 		line := fmt.Sprintf("%s/%d on %s: %s", b.Account, b.Number, b.Instance, admin.Standing(b.State, b.Reason, b.Until))
-		if _, err := fmt.Fprintln(c.App.Writer, line); err != nil {
+		if err := printLine(c.App.Writer, line); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,8 @@ func printAccounts(c *cli.Context, accounts []admin.Account, g admin.Gathered) e
 		if a.Reason == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(c.App.Writer, "%s on %s: %s\n", a.Account, a.Instance, admin.Standing(a.State, a.Reason, a.Until)); err != nil {
+		line := fmt.Sprintf("%s on %s: %s", a.Account, a.Instance, admin.Standing(a.State, a.Reason, a.Until))
+		if err := printLine(c.App.Writer, line); err != nil {
 			return err
 		}
 	}
@@ -199,8 +200,7 @@ func control(c *cli.Context, account string, change func(*queue.Desired)) error 
 	if c.String("output") == "json" {
 		return printJSON(c.App.Writer, result)
 	}
-	_, err = fmt.Fprintln(c.App.Writer, result)
-	return err
+	return printLine(c.App.Writer, result.String())
 }
 
 func (r applied) String() string {

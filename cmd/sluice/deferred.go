@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"sluice/internal/printable"
 	"sluice/queue"
 )
 
@@ -255,8 +257,9 @@ func printDeferred(c *cli.Context, d *queue.Deferred) error {
 		return err
 	}
 	payload := fmt.Sprintf("%q", d.Payload())
-	if utf8.Valid(d.Payload()) && json.Valid(d.Payload()) {
-		payload = string(d.Payload())
+	var line bytes.Buffer
+	if utf8.Valid(d.Payload()) && json.Compact(&line, d.Payload()) == nil {
+		payload = printable.String(line.String())
 	}
 	_, err := fmt.Fprintf(c.App.Writer, "\n%s\n", payload)
 	return err

@@ -23,9 +23,9 @@ func demoCommand() *cli.Command {
 			&cli.IntFlag{Name: "messages", Usage: "`NUMBER` of messages; 0 takes the demo's own"},
 		},
 		Action: func(c *cli.Context) error {
-			o := demo.Options{JSON: c.Bool("json"), Seed: c.Uint64("seed"), Messages: c.Int("messages"), Out: c.App.Writer}
+			o := demo.Options{JSON: c.Bool("json"), Seed: c.Uint64("seed"), Messages: c.Int("messages"), Out: unwrapped(c.App.Writer)}
 			if o.JSON {
-				o.Out = c.App.ErrWriter
+				o.Out = unwrapped(c.App.ErrWriter)
 			}
 			o.Terminal, o.Width = terminal(o.Out)
 			result, err := demo.Run(c.Context, o)

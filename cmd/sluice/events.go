@@ -69,7 +69,7 @@ func events(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(c.App.Writer, line); err != nil {
+		if err := printLine(c.App.Writer, line); err != nil {
 			return err
 		}
 	}

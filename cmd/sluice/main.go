@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"sluice/internal/printable"
 )
 
 // version and commit are set by the linker in releases; see the Makefile.
@@ -25,7 +27,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	a := app(os.Stdout, os.Stderr)
 	if err := a.RunContext(ctx, flagsFirst(a.Commands, os.Args)); err != nil {
-		fmt.Fprintln(os.Stderr, "sluice:", err)
+		fmt.Fprintln(os.Stderr, "sluice:", printable.Error(err))
 		stop()
 		os.Exit(exitCode(err))
 	}
@@ -49,8 +51,8 @@ func app(out, errs io.Writer) *cli.App {
 		Usage:                "an SMPP gateway that never mistakes \"slow down\" for \"failed\"",
 		Version:              versionText(),
 		EnableBashCompletion: true,
-		Writer:               out,
-		ErrWriter:            errs,
+		Writer:               &printable.Writer{To: out},
+		ErrWriter:            &printable.Writer{To: errs},
 		ExitErrHandler:       func(*cli.Context, error) {}, // main prints it
 		OnUsageError:         usageError,
 		Commands: strict("", append([]*cli.Command{

@@ -84,7 +84,7 @@ func printTrail(c *cli.Context, t *queue.Trail) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(c.App.Writer, line); err != nil {
+		if err := printLine(c.App.Writer, line); err != nil {
 			return err
 		}
 	}

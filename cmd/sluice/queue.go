@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -54,7 +53,7 @@ func printQueue(c *cli.Context, lanes []queue.Backlog) error {
 	}
 	for i := range lanes {
 		if b := &lanes[i]; b.Orphan {
-			if _, err := fmt.Fprintf(c.App.Writer, "%s: no gateway takes messages from it\n", laneOf(b.Route, b.Class)); err != nil {
+			if err := printLine(c.App.Writer, laneOf(b.Route, b.Class)+": no gateway takes messages from it"); err != nil {
 				return err
 			}
 		}

@@ -135,7 +135,7 @@ func closeJournal(c *cli.Context, j *queue.Journal) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), connectPatience)
 	defer cancel()
 	if err := j.Close(ctx); err != nil {
-		_, _ = fmt.Fprintln(c.App.ErrWriter, "sluice:", err) // nowhere else to say it
+		_ = printLine(c.App.ErrWriter, "sluice: "+err.Error()) // nowhere else to say it
 	}
 }
 

@@ -90,7 +90,7 @@ func checkCommand() *cli.Command {
 				return err
 			}
 			for _, w := range cfg.Warnings() {
-				if _, err := fmt.Fprintln(c.App.ErrWriter, "warning:", w); err != nil {
+				if err := printLine(c.App.ErrWriter, "warning: "+w); err != nil {
 					return err
 				}
 			}

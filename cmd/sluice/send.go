@@ -215,7 +215,7 @@ func (all allSent) duplicates() int {
 // progress is a bar on standard error, or nothing where that is no terminal.
 func progress(c *cli.Context, what string, n int) *progressbar.ProgressBar {
 	w := io.Discard
-	if n > 1 && c.App.ErrWriter == os.Stderr && term.IsTerminal(int(os.Stderr.Fd())) {
+	if n > 1 && unwrapped(c.App.ErrWriter) == os.Stderr && term.IsTerminal(int(os.Stderr.Fd())) {
 		w = os.Stderr
 	}
 	return progressbar.NewOptions(n, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),

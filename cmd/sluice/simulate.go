@@ -93,11 +93,12 @@ func drawSimulated(c *cli.Context, r simulate.Result) error {
 	if svg != "" || png != "" || c.String("output") == "json" {
 		return nil
 	}
-	is, width := terminal(c.App.Writer)
+	out := unwrapped(c.App.Writer) // the chart has colours
+	is, width := terminal(out)
 	if !is {
 		width = chartWidth
 	}
-	if err := r.Chart(c.App.Writer, width, is); err != nil {
+	if err := r.Chart(out, width, is); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(c.App.Writer)

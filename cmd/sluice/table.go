@@ -7,20 +7,40 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"sluice/internal/printable"
 )
 
-// printTable aligns rows under a header, if there is one.
+// printTable aligns rows under a header, if there is one. What cannot be shown in a cell is escaped.
 func printTable(w io.Writer, header []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if header != nil {
 		rows = append([][]string{header}, rows...)
 	}
 	for _, row := range rows {
-		if _, err := fmt.Fprintln(t, strings.Join(row, "\t")); err != nil {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = printable.String(cell)
+		}
+		if _, err := fmt.Fprintln(t, strings.Join(cells, "\t")); err != nil {
 			return err
 		}
 	}
 	return t.Flush()
+}
+
+// printLine prints one line.
+func printLine(w io.Writer, text string) error {
+	_, err := fmt.Fprintln(w, printable.String(text))
+	return err
+}
+
+// unwrapped is the file or buffer behind a writer of the app.
+func unwrapped(w io.Writer) io.Writer {
+	if p, ok := w.(*printable.Writer); ok {
+		return p.To
+	}
+	return w
 }
 
 // printJSON prints v indented.

@@ -130,6 +130,5 @@ func printFinal(c *cli.Context, e *queue.Event) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.App.Writer, line)
-	return err
+	return printLine(c.App.Writer, line)
 }

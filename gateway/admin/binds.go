@@ -5,6 +5,8 @@ package admin
 import (
 	"strings"
 	"time"
+
+	"sluice/internal/printable"
 )
 
 // Bind is one bind of one instance, as `sluice binds` shows it.
@@ -55,7 +57,7 @@ func Standing(state, reason string, until time.Time) string {
 	if !until.IsZero() && !strings.Contains(reason, "throttled until ") {
 		s += "; next try " + until.UTC().Format(time.RFC3339)
 	}
-	return s
+	return printable.String(s) // an SMSC's certificate and a NATS server have their words in it
 }
 
 // Pending is one submit_sm without an answer.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sluice/internal/printable"
 )
 
 // Fault is one thing wrong with a configuration.
@@ -26,17 +28,17 @@ type Fault struct {
 func (f *Fault) Error() string {
 	var b strings.Builder
 	if f.Pos != "" {
-		b.WriteString(f.Pos + ": ")
+		b.WriteString(printable.String(f.Pos) + ": ")
 	}
 	if f.Path != "" {
-		b.WriteString(f.Path + ": ")
+		b.WriteString(printable.String(f.Path) + ": ") // keys are as they were written
 	}
 	if f.Value != "" {
 		fmt.Fprintf(&b, "%q ", f.Value)
 	}
-	b.WriteString(f.Problem)
+	b.WriteString(printable.String(f.Problem))
 	if f.Remedy != "" {
-		b.WriteString("; " + f.Remedy)
+		b.WriteString("; " + printable.String(f.Remedy))
 	}
 	return b.String()
 }
