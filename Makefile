@@ -9,13 +9,16 @@ FUZZTIME  ?= 10s
 BENCHTIME ?= 1s
 # PATIENCE is how long the tests of one package may take: on a busy machine more than the 10 minutes of go test.
 PATIENCE  ?= 20m
+# SEEDS is how often window-wild plays each case, KIND the one kind that it plays (all).
+SEEDS     ?= 2
+KIND      ?=
 # SEED begins the random choices of chaos.
 SEED      ?= 1
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
-.PHONY: chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid window-grid-smoke compare compare-short lint check interop cover schema peers clean
+.PHONY: chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid window-grid-smoke window-wild compare compare-short lint check interop cover schema peers clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +54,10 @@ window-grid: ## Score the window on the whole grid of SMSCs (4 minutes at most);
 
 window-grid-smoke: ## Score the window on the whole grid with one seed (half a minute).
 	$(GO) test -tags grid -count=1 -run '^TestGridSmoke$$' ./window/grid
+
+window-wild: ## Score the window on SMSCs that it was not made for (6 minutes at most); SEEDS=2, KIND=5.
+	$(GO) test -tags grid -c -o bin/window-grid ./window/grid
+	SLUICE_SEEDS=$(SEEDS) SLUICE_KIND=$(KIND) bin/window-grid -test.run '^TestWild$$'
 
 compare: ## Compare the gateway with simple senders over TCP (50 minutes), as Markdown.
 	$(GO) run ./cmd/sluice compare --output markdown \

@@ -65,7 +65,8 @@ func (a all) Arrive(now time.Time) Verdict {
 		service += v.Service
 		if v.Refuse {
 			a[:i].Done(now)
-			return Verdict{Refuse: true, Status: v.Status, Service: service}
+			v.Service = service
+			return v
 		}
 	}
 	return Verdict{Service: service}

@@ -40,3 +40,20 @@ func Sine(mean, swing float64, period time.Duration) Curve {
 		return mean * (1 + swing*math.Sin(2*math.Pi*since.Seconds()/period.Seconds()))
 	}
 }
+
+// Ramp grows evenly from one rate to another, or falls, within over, and then stays: an account that is warmed up.
+func Ramp(from, to float64, over time.Duration) Curve {
+	return func(since time.Duration) float64 {
+		return from + (to-from)*math.Min(1, since.Seconds()/over.Seconds())
+	}
+}
+
+// Dips is rate, and for the last length of every period only low.
+func Dips(rate, low float64, length, every time.Duration) Curve {
+	return func(since time.Duration) float64 {
+		if since%every >= every-length {
+			return low
+		}
+		return rate
+	}
+}

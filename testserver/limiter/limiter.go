@@ -1,6 +1,6 @@
 // Package limiter holds the ways in which an SMSC says "slow down", as values: token bucket, calendar and sliding
-// second, finite queue, outstanding limit, mere latency, penalty, load-independent refusals, and schedules that move
-// a ceiling over time.
+// second, quota of any length, finite queue, outstanding limit, mere latency, penalty, load-independent refusals, another
+// sender's load, limits that close the session or are silent, and schedules that move a ceiling over time.
 //
 // A limiter has no clock, lock or goroutine: the time is passed in and must not run backwards. It is not safe for
 // concurrent use; a server with several connections calls it under its own lock. Equal calls give equal verdicts,
@@ -14,6 +14,8 @@ type Verdict struct {
 	Refuse  bool          // the submit is answered with Status and nothing else happens to it
 	Status  uint32        // command_status of the answer; 0 (ESME_ROK) unless Refuse
 	Service time.Duration // time the SMSC takes before it answers; network time comes on top
+	Silent  bool          // set with Refuse: the submit is not taken, and nothing is answered
+	Close   bool          // set with Refuse: the submit is not taken, and the SMSC ends the session instead of an answer
 }
 
 // Limiter decides about submits in the order of their arrival.

@@ -21,19 +21,23 @@ func after(seconds float64) time.Time {
 
 func random() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
+// verdictTest is a limiter and how many of the submits that arrive are taken.
+type verdictTest struct {
+	name     string
+	limiter  Limiter
+	arrivals []arrival
+}
+
+type arrival struct {
+	at     float64 // seconds after a Thursday's noon
+	times  int
+	taken  int
+	done   int // submits that are done before it
+	status uint32
+}
+
 func TestVerdicts(t *testing.T) {
-	type arrival struct {
-		at     float64 // seconds
-		times  int
-		taken  int
-		done   int // submits that are done before it
-		status uint32
-	}
-	tests := []struct {
-		name     string
-		limiter  Limiter
-		arrivals []arrival
-	}{
+	tests := []verdictTest{
 		{
 			"token bucket starts full, refills at its rate, and never holds more than its burst",
 			TokenBucket(Constant(10), 5, throttled),
@@ -128,6 +132,7 @@ func TestVerdicts(t *testing.T) {
 			},
 		},
 	}
+	tests = append(tests, oddTests()...)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, a := range tt.arrivals {
@@ -168,7 +173,7 @@ func TestAPacedClientIsNeverRefused(t *testing.T) {
 }
 
 func TestSlidingSecondForgetsWhatIsOld(t *testing.T) {
-	l := SlidingSecond(Constant(100), throttled).(*slidingSecond)
+	l := SlidingSecond(Constant(100), throttled).(*sliding)
 	for i := range 100_000 {
 		if v := l.Arrive(after(float64(i) / 100)); v.Refuse {
 			t.Fatalf("submit %d refused", i)

@@ -32,29 +32,30 @@ func (c *calendarSecond) Done(time.Time) {}
 
 func (c *calendarSecond) Capacity(now time.Time) float64 { return c.rate(c.since(now)) }
 
-type slidingSecond struct {
+type sliding struct {
 	clock
-	rate   Curve
+	most   Curve // submits within any stretch of length
+	length time.Duration
 	status uint32
 	all    bool // refused submits count too
 
 	times []time.Time // submits that count, oldest first
-	head  int         // index of the oldest within the last second
+	head  int         // index of the oldest within the last length
 }
 
 // SlidingSecond takes no more submits within any stretch of one second than the rate says and refuses the others
 // with status. Refused submits do not count.
 func SlidingSecond(rate Curve, status uint32) Limiter {
-	return &slidingSecond{rate: rate, status: status}
+	return &sliding{most: rate, length: time.Second, status: status}
 }
 
 // SlidingAttempts is a SlidingSecond that counts refused submits too.
 func SlidingAttempts(rate Curve, status uint32) Limiter {
-	return &slidingSecond{rate: rate, status: status, all: true}
+	return &sliding{most: rate, length: time.Second, status: status, all: true}
 }
 
-func (s *slidingSecond) Arrive(now time.Time) Verdict {
-	for s.head < len(s.times) && now.Sub(s.times[s.head]) >= time.Second {
+func (s *sliding) Arrive(now time.Time) Verdict {
+	for s.head < len(s.times) && now.Sub(s.times[s.head]) >= s.length {
 		s.head++
 	}
 	if s.head > 1024 && s.head > len(s.times)/2 {
@@ -62,7 +63,7 @@ func (s *slidingSecond) Arrive(now time.Time) Verdict {
 		s.head = 0
 	}
 	taken := float64(len(s.times) - s.head)
-	fits := taken+1 <= s.rate(s.since(now))+slack
+	fits := taken+1 <= s.most(s.since(now))+slack
 	if fits || s.all {
 		s.times = append(s.times, now)
 	}
@@ -72,6 +73,8 @@ func (s *slidingSecond) Arrive(now time.Time) Verdict {
 	return accept()
 }
 
-func (s *slidingSecond) Done(time.Time) {}
+func (s *sliding) Done(time.Time) {}
 
-func (s *slidingSecond) Capacity(now time.Time) float64 { return s.rate(s.since(now)) }
+func (s *sliding) Capacity(now time.Time) float64 {
+	return s.most(s.since(now)) / s.length.Seconds()
+}

@@ -1,0 +1,170 @@
+package grid
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"testing"
+
+	"sluice/window"
+)
+
+// wildResult is a case with the means of its seeds.
+type wildResult struct {
+	wildCase
+	mean      wildOutcome // but for highest, the worst seed's
+	score     float64
+	best      float64 // the oracle's, or the controller's where that is higher
+	locked    int     // seeds in which nothing was taken at the end
+	runaways  int     // seeds in which the pace was above twice what the limits of a second take
+	worstSeed float64
+}
+
+// measureWild plays cases with so many seeds, on all cores.
+func measureWild(cases []wildCase, seeds int) []wildResult {
+	results := make([]wildResult, len(cases))
+	jobs := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range jobs {
+				results[i] = measureWildCase(cases[i], seeds)
+			}
+		})
+	}
+	for i := range cases {
+		jobs <- i
+	}
+	close(jobs)
+	workers.Wait()
+	return results
+}
+
+func measureWildCase(c wildCase, seeds int) wildResult {
+	r := wildResult{wildCase: c, worstSeed: 1}
+	for seed := range seeds {
+		o := playWild(c, newWildSluice(c.binds, window.Config{NoiseMax: 0.06}), uint64(firstSeed+seed))
+		n := float64(seeds)
+		r.score += o.score() / n
+		r.worstSeed = min(r.worstSeed, o.score())
+		r.mean.goodput += o.goodput / n
+		r.mean.refused += o.refused / n
+		r.mean.unanswered += o.unanswered / n
+		r.mean.closes += o.closes
+		r.mean.highest = max(r.mean.highest, o.highest)
+		if o.locked {
+			r.locked++
+		}
+		if o.highest > 2 {
+			r.runaways++
+		}
+	}
+	r.best = r.score
+	for _, with := range c.best {
+		o := playWild(c, newWildOracle(c.binds, with), firstSeed)
+		r.best = max(r.best, o.score())
+	}
+	return r
+}
+
+// wildKinds are the kinds of results in their order, each with its results.
+func wildKinds(results []wildResult) (kinds [][]wildResult) {
+	for _, r := range results {
+		if n := len(kinds); n > 0 && kinds[n-1][0].kind == r.kind {
+			kinds[n-1] = append(kinds[n-1], r)
+			continue
+		}
+		kinds = append(kinds, []wildResult{r})
+	}
+	return kinds
+}
+
+// writeWild writes a line for each kind and case, and the mean of the kinds: each has the same weight.
+func writeWild(out io.Writer, results []wildResult) {
+	kinds := wildKinds(results)
+	var score, best float64
+	for _, kind := range kinds {
+		k, b, locked, runaways := meansOf(kind)
+		fmt.Fprintf(out, "\nkind %s: score %.3f best %.3f (%d cases, locked out in %d, runaway in %d)\n", kind[0].kind, k, b, len(kind), locked, runaways)
+		for _, r := range kind {
+			fmt.Fprintf(out, "  %-74s score %.3f best %.3f worst seed %.3f | goodput %5.1f %% refused %5.2f %% unanswered %5.2f %% closes %d highest pace ×%.2g\n",
+				r.name, r.score, r.best, r.worstSeed, 100*r.mean.goodput, 100*r.mean.refused, 100*r.mean.unanswered, r.mean.closes, r.mean.highest)
+		}
+		score += k / float64(len(kinds))
+		best += b / float64(len(kinds))
+	}
+	fmt.Fprintln(out)
+	for _, kind := range kinds {
+		k, b, locked, runaways := meansOf(kind)
+		fmt.Fprintf(out, "| %s | %d | %.2f | %.2f | %d | %d |\n", kind[0].kind, len(kind), k, b, locked, runaways)
+	}
+	fmt.Fprintf(out, "score %.3f best %.3f\n", score, best)
+}
+
+// meansOf is the mean score of a kind, its best, and its cases with a seed that was locked out or ran away.
+func meansOf(kind []wildResult) (score, best float64, locked, runaways int) {
+	for _, r := range kind {
+		score += r.score / float64(len(kind))
+		best += r.best / float64(len(kind))
+		locked += min(1, r.locked)
+		runaways += min(1, r.runaways)
+	}
+	return score, best, locked, runaways
+}
+
+// Each kind has cases enough, near and far, with one bind and with several; names are unique.
+func TestWildCases(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range wildCases() {
+		if name := c.kind + c.name; names[name] {
+			t.Errorf("two cases are named %q", name)
+		} else {
+			names[name] = true
+		}
+	}
+	for _, kind := range wildKinds(asResults(wildCases())) {
+		if len(kind) < 8 {
+			t.Errorf("kind %s: %d cases, want at least 8", kind[0].kind, len(kind))
+		}
+	}
+}
+
+func asResults(cases []wildCase) (results []wildResult) {
+	for _, c := range cases {
+		results = append(results, wildResult{wildCase: c})
+	}
+	return results
+}
+
+// The same seed gives the same course, and the oracle does what a sender that knows the SMSC can do.
+func TestWildSmoke(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range wildCases() {
+		if seen[c.kind] || c.could(c.warm)*c.length > 100_000 {
+			continue
+		}
+		seen[c.kind] = true
+		play := func() wildOutcome {
+			return playWild(c, newWildSluice(c.binds, window.Config{NoiseMax: 0.06}), firstSeed)
+		}
+		first := play()
+		if second := play(); second != first {
+			t.Errorf("kind %s, %s: the same seed gave %+v and %+v", c.kind, c.name, first, second)
+		}
+		best := 0.0
+		for _, with := range c.best {
+			best = max(best, playWild(c, newWildOracle(c.binds, with), firstSeed).score())
+		}
+		if least := cmp.Or(wildLeast(c.kind), 0.9); best < least {
+			t.Errorf("kind %s, %s: the best that is known scores %.3f, want at least %.2f", c.kind, c.name, best, least)
+		}
+		t.Logf("kind %s, %s: %.3f of %.3f: %+v", c.kind, c.name, first.score(), best, first)
+	}
+}
+
+// wildLeast is what an oracle reaches where the kind itself costs something.
+func wildLeast(kind string) float64 {
+	return map[string]float64{"2 busy host": 0.5}[kind]
+}
