@@ -1,13 +1,14 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sluice/gateway/config"
 	"sluice/queue"
@@ -80,32 +81,39 @@ func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, del
 // joinMO publishes a message from a phone: alone, or once all its parts are here. Parts whose fellows do not come in
 // time go out one by one. What was published is noted before the part is acknowledged, for parts that come again.
 func (a *account) joinMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, deliveries int) (time.Duration, error) {
-	octets := payloadOf(m)
-	key, part, ok := partOf(m, octets)
+	own := text.Part{DataCoding: m.DataCoding, UDHI: m.ESMClass&pdu.ESMClassUDHI != 0, Data: payloadOf(m)}
+	key, part, ok := partOf(m, own.Data)
 	if !ok {
 		once := fmt.Sprintf("%d.%x", in.ReceivedAt.UnixNano(), sequenceOf(in.PDU))
-		return 0, a.publishMO(ctx, in, m, [][]byte{octets}, once)
+		return 0, a.publishMO(ctx, in, m, []text.Part{own}, once)
 	}
 	before, err := a.store.ReadJoined(ctx, a.name, key.name())
 	if err != nil {
 		return 0, err
 	}
 	published := queue.JoinedMO{Sums: map[byte]uint64{}}
-	verdict, parts := a.joiner.add(time.Now(), in.ReceivedAt, key, part, octets, before)
+	verdict, parts := a.joiner.add(time.Now(), in.ReceivedAt, key, part, own, before)
 	switch verdict {
 	case joinWait:
-		return min(time.Second<<min(deliveries-1, 5), 30*time.Second), nil
+		return partWait(deliveries), nil
 	case joinKnown:
 		return 0, nil
 	case joinWhole:
 		for i := range parts {
-			published.Sums[byte(i+1)] = sumOf(parts[i])
+			published.Sums[byte(i+1)] = sumOf(parts[i].Data)
 		}
 	case joinAlone:
-		parts, published.Alone, published.Sums[part] = [][]byte{octets}, true, sumOf(octets)
+		parts, published.Alone, published.Sums[part] = []text.Part{own}, true, sumOf(own.Data)
 	}
-	// Another instance may publish the same at this moment.
-	once := fmt.Sprintf("%s.%x", key.name(), sumOf(bytes.Join(parts, nil)))
+	// Another part may complete the message at this moment, here or at another instance: one of them publishes it.
+	mine, err := a.store.ClaimJoined(ctx, a.name, key.name(), published, in.Seq)
+	if err != nil {
+		return 0, err
+	}
+	if !mine {
+		return partWait(deliveries), nil
+	}
+	once := fmt.Sprintf("%s.%x", key.name(), sumOfParts(parts)) // for a part that comes again because its acknowledgement was lost
 	if err := a.publishMO(ctx, in, m, parts, once); err != nil {
 		return 0, err
 	}
@@ -119,20 +127,26 @@ func (a *account) joinMO(ctx context.Context, in queue.InboundRecord, m *pdu.Del
 	return 0, nil
 }
 
+// partWait is when a part comes back whose fellows are missing, or whose message is being published.
+func partWait(deliveries int) time.Duration {
+	return min(time.Second<<min(deliveries-1, 5), 30*time.Second)
+}
+
 // publishMO gives users a message from a phone, made of the given parts, once for each value of once within minutes. A
-// part that goes out alone says how many are missing.
-func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, parts [][]byte, once string) error {
+// part that goes out alone says how many are missing. What is no text, or no text to the last character, comes with its
+// octets.
+func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, parts []text.Part, once string) error {
 	mo := queue.MO{
-		V: 1, Account: a.name, From: international(m.Source), To: international(m.Dest), DataCoding: m.DataCoding,
+		V: 1, Account: a.name, From: international(m.Source), To: international(m.Dest), DataCoding: parts[0].DataCoding,
 		Segments: len(parts), ReceivedAt: in.ReceivedAt,
 	}
-	if key, _, ok := partOf(m, parts[0]); ok {
+	if key, _, ok := partOf(m, payloadOf(m)); ok {
 		mo.Missing = int(key.total) - len(parts)
 	}
-	udhi := m.ESMClass&pdu.ESMClassUDHI != 0
 	var body []byte
-	for _, octets := range parts {
-		if udhi {
+	for _, p := range parts {
+		octets := p.Data
+		if p.UDHI {
 			if udh, data, err := text.SplitHeader(octets); err == nil {
 				if len(parts) == 1 {
 					mo.UDH = hex.EncodeToString(udh)
@@ -142,9 +156,8 @@ func (a *account) publishMO(ctx context.Context, in queue.InboundRecord, m *pdu.
 		}
 		body = append(body, octets...)
 	}
-	if s, err := text.DecodeParts(m.DataCoding, parts, udhi, a.alphabet()); err == nil {
-		mo.Text = s
-	} else {
+	s, err := text.DecodeMixed(parts, a.inboundAlphabet())
+	if mo.Text = s; err != nil || strings.ContainsRune(s, utf8.RuneError) {
 		mo.Data = body
 	}
 	if err := a.store.PublishMO(ctx, a.name, once, mo); err != nil {
@@ -163,6 +176,24 @@ func (a *account) alphabet() text.Alphabet {
 	case config.ASCII:
 		return text.AlphabetASCII
 	case config.GSM7:
+	}
+	return text.AlphabetGSM7
+}
+
+// inboundAlphabet is what data_coding 0 means in what phones send.
+func (a *account) inboundAlphabet() text.Alphabet {
+	switch a.cfg.Text.InboundAlphabet {
+	case config.InboundGSM7Packed:
+		return text.AlphabetGSM7Packed
+	case config.InboundLatin1:
+		return text.AlphabetLatin1
+	case config.InboundASCII:
+		return text.AlphabetASCII
+	case config.InboundUTF8:
+		return text.AlphabetUTF8
+	case config.InboundUCS2:
+		return text.AlphabetUCS2
+	case config.InboundGSM7:
 	}
 	return text.AlphabetGSM7
 }

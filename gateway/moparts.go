@@ -44,6 +44,15 @@ func sumOf(octets []byte) uint64 {
 	return h.Sum64()
 }
 
+// sumOfParts is a checksum of a whole message's octets.
+func sumOfParts(parts []text.Part) uint64 {
+	h := fnv.New64a()
+	for _, p := range parts {
+		_, _ = h.Write(p.Data) // a hash never fails
+	}
+	return h.Sum64()
+}
+
 // partOf says which part of which joined message a deliver_sm is, by its user data header or its SAR TLVs (SMPP 3.4
 // sections 5.3.2.22 to 5.3.2.24).
 func partOf(m *pdu.DeliverSM, octets []byte) (key joinKey, part byte, ok bool) {
@@ -81,8 +90,8 @@ type joining struct {
 }
 
 type joinPart struct {
-	came   time.Time
-	octets []byte
+	came time.Time
+	text.Part
 }
 
 // joinVerdict is what is to be done with a part.
@@ -97,7 +106,7 @@ const (
 
 // add takes a part that came at the given time and says what to do with it; a complete message comes with its parts in
 // order. What was published before, here or by another instance, is not joined again.
-func (j *joiner) add(now, came time.Time, key joinKey, part byte, octets []byte, before queue.JoinedMO) (joinVerdict, [][]byte) {
+func (j *joiner) add(now, came time.Time, key joinKey, part byte, p text.Part, before queue.JoinedMO) (joinVerdict, []text.Part) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	m := j.joining[key]
@@ -105,7 +114,7 @@ func (j *joiner) add(now, came time.Time, key joinKey, part byte, octets []byte,
 		m.forget(came, before)
 	}
 	switch {
-	case before.Sums[part] == sumOf(octets) && len(before.Sums) > 0:
+	case before.Sums[part] == sumOf(p.Data) && len(before.Sums) > 0:
 		return joinKnown, nil
 	case before.Alone && came.Sub(before.At) < partsPatience:
 		return joinAlone, nil
@@ -115,14 +124,14 @@ func (j *joiner) add(now, came time.Time, key joinKey, part byte, octets []byte,
 		m = &joining{seen: now, parts: map[byte]joinPart{}}
 		j.joining[key] = m
 	}
-	if have, ok := m.parts[part]; ok && !bytes.Equal(have.octets, octets) {
+	if have, ok := m.parts[part]; ok && !bytes.Equal(have.Data, p.Data) {
 		return joinAlone, nil // two messages at once under one reference: nobody knows which part belongs to which
 	}
-	m.parts[part] = joinPart{came, octets}
+	m.parts[part] = joinPart{came, p}
 	if len(m.parts) == int(key.total) {
-		parts := make([][]byte, 0, len(m.parts))
+		parts := make([]text.Part, 0, len(m.parts))
 		for n := range key.total {
-			parts = append(parts, m.parts[n+1].octets)
+			parts = append(parts, m.parts[n+1].Part)
 		}
 		return joinWhole, parts
 	}
@@ -135,7 +144,7 @@ func (j *joiner) add(now, came time.Time, key joinKey, part byte, octets []byte,
 // forget drops what another instance has published meanwhile, and what is older than parts of one message are apart.
 func (m *joining) forget(came time.Time, published queue.JoinedMO) {
 	for n, p := range m.parts {
-		if sum, ok := published.Sums[n]; ok && sum == sumOf(p.octets) || came.Sub(p.came) > partsPatience {
+		if sum, ok := published.Sums[n]; ok && sum == sumOf(p.Data) || came.Sub(p.came) > partsPatience {
 			delete(m.parts, n)
 		}
 	}

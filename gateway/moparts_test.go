@@ -8,6 +8,7 @@ import (
 	"sluice/gateway/config"
 	"sluice/queue"
 	"sluice/smpp/pdu"
+	"sluice/smpp/text"
 )
 
 func part(reference, total, n byte, text string) *pdu.DeliverSM {
@@ -18,16 +19,16 @@ func part(reference, total, n byte, text string) *pdu.DeliverSM {
 }
 
 // add adds a part that was not published before.
-func add(j *joiner, now, came float64, m *pdu.DeliverSM) (joinVerdict, [][]byte) {
+func add(j *joiner, now, came float64, m *pdu.DeliverSM) (joinVerdict, []text.Part) {
 	return addBehind(j, now, came, m, queue.JoinedMO{})
 }
 
-func addBehind(j *joiner, now, came float64, m *pdu.DeliverSM, before queue.JoinedMO) (joinVerdict, [][]byte) {
+func addBehind(j *joiner, now, came float64, m *pdu.DeliverSM, before queue.JoinedMO) (joinVerdict, []text.Part) {
 	key, n, ok := partOf(m, m.ShortMessage)
 	if !ok {
 		panic("no part of a message")
 	}
-	return j.add(at(now), at(came), key, n, m.ShortMessage, before)
+	return j.add(at(now), at(came), key, n, text.Part{UDHI: true, Data: m.ShortMessage}, before)
 }
 
 // published is what is known once the given parts went out.
@@ -58,12 +59,12 @@ func TestPartsJoinInAnyOrder(t *testing.T) {
 			t.Fatalf("%s: verdict %d, want %d", c.name, verdict, c.want)
 		}
 		if verdict == joinWhole {
-			var text string
+			var whole string
 			for _, p := range parts {
-				text += string(p[6:])
+				whole += string(p.Data[6:])
 			}
-			if text != "abc" {
-				t.Errorf("joined as %q, want abc", text)
+			if whole != "abc" {
+				t.Errorf("joined as %q, want abc", whole)
 			}
 		}
 	}
@@ -140,7 +141,7 @@ func TestJoiningIsBounded(t *testing.T) {
 	var j joiner
 	for i := range mostJoining {
 		key := joinKey{from: time.Duration(i).String(), total: 2}
-		if verdict, _ := j.add(at(0), at(0), key, 1, nil, queue.JoinedMO{}); verdict != joinWait {
+		if verdict, _ := j.add(at(0), at(0), key, 1, text.Part{}, queue.JoinedMO{}); verdict != joinWait {
 			t.Fatalf("message %d: verdict %d, want wait", i, verdict)
 		}
 	}

@@ -176,7 +176,9 @@ func inboundDelay(deliveries int) time.Duration {
 	}
 }
 
-// MO is a message from a phone, joined from its parts.
+// MO is a message from a phone, joined from its parts. It has a text, empty when
+// the phone sent none; data instead when it is no text; and both when characters
+// could not be read and are U+FFFD in the text.
 type MO struct {
 	V          int       `json:"v"`
 	Account    string    `json:"account"`
@@ -189,6 +191,19 @@ type MO struct {
 	Segments   int       `json:"segments,omitempty"`
 	Missing    int       `json:"missing,omitempty"`
 	ReceivedAt time.Time `json:"received_at"`
+}
+
+// MarshalJSON writes text unless there is only data.
+func (m MO) MarshalJSON() ([]byte, error) {
+	type fields MO
+	w := struct {
+		fields
+		Text *string `json:"text,omitempty"`
+	}{fields: fields(m)}
+	if m.Text != "" || len(m.Data) == 0 {
+		w.Text = &m.Text
+	}
+	return json.Marshal(w)
 }
 
 // PublishMO gives a message from a phone to the users. Repeats with the same key

@@ -129,6 +129,8 @@ type Unknown struct {
 type Text struct {
 	// What data_coding 0 means at this SMSC: gsm7, gsm7-packed, latin1 or ascii. Default gsm7.
 	DefaultAlphabet Alphabet `yaml:"default_alphabet"`
+	// What data_coding 0 means in messages from phones: gsm7, gsm7-packed, latin1, ascii, utf8 or ucs2. Default: as default_alphabet.
+	InboundAlphabet InboundAlphabet `yaml:"inbound_alphabet"`
 	// How a long text is split: udh8 or udh16 for a header with an 8- or 16-bit reference, sar for TLVs, or payload to let the SMSC split it. Default udh8.
 	Long LongText `yaml:"long"`
 	// Most segments of one message, 1 to 255; what is longer ends failed before anything is sent. Default 255.

@@ -112,6 +112,28 @@ func (Alphabet) words() []string {
 // UnmarshalText accepts one of the alphabets.
 func (a *Alphabet) UnmarshalText(text []byte) error { return unmarshalChoice(a, text) }
 
+// InboundAlphabet is what data_coding 0 means in what comes from phones.
+type InboundAlphabet string
+
+// The inbound alphabets.
+const (
+	InboundGSM7       InboundAlphabet = "gsm7"
+	InboundGSM7Packed InboundAlphabet = "gsm7-packed"
+	InboundLatin1     InboundAlphabet = "latin1"
+	InboundASCII      InboundAlphabet = "ascii"
+	InboundUTF8       InboundAlphabet = "utf8"
+	InboundUCS2       InboundAlphabet = "ucs2"
+)
+
+func (InboundAlphabet) words() []string {
+	return []string{
+		string(InboundGSM7), string(InboundGSM7Packed), string(InboundLatin1), string(InboundASCII), string(InboundUTF8), string(InboundUCS2),
+	}
+}
+
+// UnmarshalText accepts one of the alphabets.
+func (a *InboundAlphabet) UnmarshalText(text []byte) error { return unmarshalChoice(a, text) }
+
 // LongText is how a text of several segments is sent.
 type LongText string
 

@@ -96,6 +96,9 @@ func (e *Embedded) complete() {
 }
 
 func (a *Account) complete() {
+	if a.Text.InboundAlphabet == "" {
+		a.Text.InboundAlphabet = InboundAlphabet(a.Text.DefaultAlphabet)
+	}
 	if a.Unknown.After == 0 {
 		a.Unknown.After = max(time.Minute, 2*a.ResponseTimeout)
 	}

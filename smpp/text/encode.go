@@ -184,6 +184,7 @@ func (o Options) encodeDefault(s string, l Language) (coded, int) {
 	case AlphabetGSM7, AlphabetGSM7Packed:
 		c.language = l
 		c.octets, bad = appendSeptets(dst, s, l)
+	case AlphabetUTF8, AlphabetUCS2: // check refuses them
 	}
 	return c, bad
 }

@@ -156,7 +156,7 @@ func airOctets(e Encoded, s Segment, u unit) int {
 		return header + packedLen(s.Units, header)
 	case utf16Unit:
 		return header + 2*s.Units
-	case latin1Char, octet:
+	case latin1Char, octet, utf8Octet:
 	}
 	return header + s.Units
 }

@@ -21,6 +21,8 @@ const (
 	AlphabetGSM7Packed                 // GSM 7-bit, eight septets in seven octets
 	AlphabetLatin1                     // ISO-8859-1
 	AlphabetASCII                      // ASCII (IA5), which the SMSC turns into GSM 7-bit
+	AlphabetUTF8                       // UTF-8, of what comes from phones only: Encode refuses it
+	AlphabetUCS2                       // UTF-16, of what comes from phones only: Encode refuses it
 )
 
 // String returns the word of the configuration.
@@ -34,7 +36,9 @@ func (a *Alphabet) UnmarshalText(b []byte) error {
 	return setWord(a, "default alphabet", string(b), alphabetWords())
 }
 
-func alphabetWords() []string { return []string{"gsm7", "gsm7-packed", "latin1", "ascii"} }
+func alphabetWords() []string {
+	return []string{"gsm7", "gsm7-packed", "latin1", "ascii", "utf8", "ucs2"}
+}
 
 // Encoding is the alphabet that a message asks for.
 type Encoding uint8
@@ -165,6 +169,8 @@ func (o Options) check() error {
 		return fmt.Errorf("text: spare %d is out of range: use 0 to %d", o.Spare, maxSpare)
 	case o.MaxParts < 0 || o.MaxParts > MaxParts:
 		return fmt.Errorf("text: max parts %d is out of range: use 1 to %d, or 0 for %d", o.MaxParts, MaxParts, MaxParts)
+	case o.Alphabet >= AlphabetUTF8:
+		return fmt.Errorf("text: default alphabet %s is for what comes from phones: use gsm7, gsm7-packed, latin1 or ascii", o.Alphabet)
 	case o.Language > Portuguese:
 		return fmt.Errorf("text: language %d has no table: use %s", o.Language, strings.Join(languageWords(), ", "))
 	}

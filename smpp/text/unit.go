@@ -15,6 +15,7 @@ const (
 	latin1Char               // ISO-8859-1
 	octet                    // binary
 	utf16Unit                // UTF-16BE, two octets each
+	utf8Octet                // UTF-8, which is only read
 )
 
 // capacity returns how many units fit one message beside a header.
@@ -25,7 +26,7 @@ func (u unit) capacity(headerLen int) int {
 		return room * 8 / 7
 	case utf16Unit:
 		return room / 2
-	case latin1Char, octet:
+	case latin1Char, octet, utf8Octet:
 	}
 	return room
 }
@@ -43,7 +44,7 @@ func (u unit) count(octets []byte) int {
 		return n
 	case utf16Unit:
 		return len(octets) / 2
-	case septet, packedSeptet, latin1Char, octet:
+	case septet, packedSeptet, latin1Char, octet, utf8Octet:
 	}
 	return len(octets)
 }
@@ -77,7 +78,7 @@ func (u unit) take(rest []byte, capacity int) (octets, units int) {
 			n--
 		}
 		return n, n
-	case latin1Char, octet:
+	case latin1Char, octet, utf8Octet:
 	}
 	n := min(len(rest), capacity)
 	return n, n
@@ -133,6 +134,10 @@ func (a Alphabet) unit() unit {
 		return latin1Char
 	case AlphabetASCII:
 		return asciiChar
+	case AlphabetUTF8:
+		return utf8Octet
+	case AlphabetUCS2:
+		return utf16Unit
 	case AlphabetGSM7:
 	}
 	return septet
