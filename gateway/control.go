@@ -23,6 +23,8 @@ type controlled struct {
 	total   float64       // ceiling of the whole account when the share last changed; 0: not known
 	window  window.Config // that was last set
 
+	fault string // what was wrong with the control when it was last read; for readControl alone
+
 	asked chan struct{} // one element: a hold is to be stored
 }
 
@@ -224,11 +226,13 @@ func (g *Gateway) readControl(ctx context.Context) {
 		c, err := g.client.ReadControl(read, a.name)
 		cancel()
 		if err != nil {
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && a.follow.fault != err.Error() { // it is read every 5 s
+				a.follow.fault = err.Error()
 				g.log.Warn("the control of an account could not be read; it is tried again", "account", a.name, "error", err)
 			}
 			continue
 		}
+		a.follow.fault = ""
 		a.control(time.Now(), c)
 	}
 }

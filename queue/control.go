@@ -86,10 +86,16 @@ func (c *Client) ReadControl(ctx context.Context, account string) (Control, erro
 	var err error
 	bucket := c.names.Load().control
 	if control.Desired.Revision, _, err = c.readKey(ctx, bucket, controlDesired+account, &control.Desired); err != nil {
-		return control, fmt.Errorf("control of account %q: %w", account, err)
+		return Control{}, fmt.Errorf("control of account %q: %w", account, err)
+	}
+	if err := control.Desired.Check(); err != nil {
+		return Control{}, fmt.Errorf("control of account %q %w: %w; set it anew with `sluice resume`, `rate` or `window`", account, errImpossible, err)
 	}
 	if control.Hold.Revision, control.Hold.Asked, err = c.readKey(ctx, bucket, controlHold+account, &control.Hold); err != nil {
-		return control, fmt.Errorf("hold of account %q: %w", account, err)
+		return Control{}, fmt.Errorf("hold of account %q: %w", account, err)
+	}
+	if err := control.Hold.check(); err != nil {
+		return Control{}, fmt.Errorf("hold of account %q %w: %w; purge the key %s of %s", account, errImpossible, err, controlHold+account, bucket)
 	}
 	if control.Hold.Until.IsZero() {
 		control.Hold = Hold{}
@@ -99,6 +105,9 @@ func (c *Client) ReadControl(ctx context.Context, account string) (Control, erro
 
 // errUnreadable is about a value that this version cannot decode.
 var errUnreadable = errors.New("cannot be read (written by another version?)")
+
+// errImpossible is about a value that no gateway and no command writes.
+var errImpossible = errors.New("is not possible (written by another program?)")
 
 // readKey reads the newest value of a key from the leader of the bucket. The revision is that of the key, and is not 0
 // either when there is no value any more: then v stays as it is.
@@ -134,6 +143,9 @@ func (c *Client) ChangeDesired(ctx context.Context, account string, change func(
 			return d, fmt.Errorf("control of account %q: %w", account, err)
 		}
 		change(&d)
+		if err := d.Check(); err != nil {
+			return d, fmt.Errorf("control of account %q: %w", account, err)
+		}
 		d.At = time.Now().UTC()
 		data, err := json.Marshal(d)
 		if err != nil {

@@ -175,6 +175,9 @@ func (c *Client) Instances(ctx context.Context) ([]Instance, error) {
 		if err := json.Unmarshal(m.Data, &i.Lease); err != nil {
 			i.Lease = Lease{}
 			i.Unreadable = fmt.Errorf("key %s of %s %w: %w", leaseKey+i.Name, bucket, errUnreadable, err)
+		} else if err := i.check(); err != nil {
+			i.Lease = Lease{}
+			i.Unreadable = fmt.Errorf("key %s of %s %w: %w", leaseKey+i.Name, bucket, errImpossible, err)
 		}
 		list = append(list, i)
 	}

@@ -42,7 +42,7 @@ func (c *Client) GetLearned(ctx context.Context, account string) (l Learned, ok 
 	if err != nil {
 		return l, false, fmt.Errorf("ceiling of account %q: %w", account, err)
 	}
-	if json.Unmarshal(entry.Value(), &l) != nil {
+	if json.Unmarshal(entry.Value(), &l) != nil || CheckRate(l.Ceiling) != nil {
 		return Learned{}, false, nil // as good as none
 	}
 	return l, true, nil

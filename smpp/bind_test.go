@@ -269,7 +269,7 @@ func TestZeroConfigMeansTheDocumentedDefaults(t *testing.T) {
 		InterfaceVersion: 0x34, ConnectTimeout: 10 * time.Second, BindTimeout: 10 * time.Second,
 		WriteTimeout: 10 * time.Second, ResponseTimeout: 30 * time.Second, UnbindTimeout: 5 * time.Second,
 		EnquireLinkInterval: 30 * time.Second, EnquireLinkTimeout: 10 * time.Second, Tombstones: 10 * time.Minute,
-		MaxInFlight: 1024, MaxPDU: 64 << 10, InboundQueue: 1000, firstSequence: 1,
+		MaxInFlight: 1024, MaxPDU: 64 << 10, InboundQueue: 1000, InboundOctets: 4 << 20, firstSequence: 1,
 	}
 	if c != want {
 		t.Fatalf("defaults %+v, want %+v", c, want)

@@ -103,6 +103,9 @@ type Config struct {
 	// handler, 1000 by default. What comes beyond it is answered with
 	// ESME_RMSGQFUL, so that the SMSC keeps it.
 	InboundQueue int
+	// InboundOctets is how many octets of them may wait for it, with the one being handled, 4 MiB by default: as
+	// many full-size PDUs as InboundQueue allows would be 64 MiB. One PDU is always taken.
+	InboundOctets int
 	// Handler takes what the SMSC sends on its own. Without one every
 	// deliver_sm is answered with ESME_RSYSERR, because nobody stored it, and
 	// late responses are only counted.
@@ -116,8 +119,10 @@ const (
 	defaultTimeout      = 10 * time.Second
 	defaultMaxInFlight  = 1024
 	defaultInboundQueue = 1000
+	defaultInbound      = 4 << 20
 
 	highestMaxInFlight  = 1 << 20
+	highestInbound      = 1 << 30
 	highestMaxPDU       = 16 << 20
 	highestInboundQueue = 1 << 20
 )
@@ -135,6 +140,7 @@ func (c Config) withDefaults() Config {
 	c.MaxInFlight = or(c.MaxInFlight, defaultMaxInFlight)
 	c.MaxPDU = or(c.MaxPDU, pdu.DefaultMaxLen)
 	c.InboundQueue = or(c.InboundQueue, defaultInboundQueue)
+	c.InboundOctets = or(c.InboundOctets, defaultInbound)
 	c.firstSequence = or(c.firstSequence, 1)
 	return c
 }
@@ -198,6 +204,7 @@ func (c Config) Validate() error {
 		{"MaxInFlight", c.MaxInFlight, 1, highestMaxInFlight},
 		{"MaxPDU", c.MaxPDU, 1024, highestMaxPDU},
 		{"InboundQueue", c.InboundQueue, 1, highestInboundQueue},
+		{"InboundOctets", c.InboundOctets, 1, highestInbound},
 	} {
 		if n.value != 0 && (n.value < n.low || n.value > n.high) {
 			fault("%s %d is out of range: use %d to %d, or 0 for the default", n.field, n.value, n.low, n.high)

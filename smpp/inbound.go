@@ -46,7 +46,7 @@ func (s *Session) receive(h pdu.Header, frame []byte, st state) pdu.Status {
 		return pdu.StatusInvBndSts
 	case s.cfg.Handler == nil:
 		return pdu.StatusSysErr // nobody would store it
-	case st >= unbinding, len(s.inbox) == cap(s.inbox):
+	case st >= unbinding, len(s.inbox) == cap(s.inbox), s.crowdedBy(len(frame)):
 		return pdu.StatusMsgQFull
 	}
 	m := &Inbound{Command: h.ID, Sequence: h.Sequence, Data: h.ID == pdu.IDDataSM, Raw: bytes.Clone(frame)}
@@ -56,8 +56,16 @@ func (s *Session) receive(h pdu.Header, frame []byte, st state) pdu.Status {
 		return pdu.StatusInvCmdLen
 	}
 	s.held.Add(1)
+	s.size.Add(int64(len(frame)))
 	s.inbox <- m // has room: the reader alone fills it
 	return pdu.StatusOK
+}
+
+// crowdedBy says whether there is no room for that many octets more: a flood is bounded by what it takes in memory, not by
+// how many PDUs it is cut into.
+func (s *Session) crowdedBy(octets int) bool {
+	held := s.size.Load()
+	return held > 0 && held+int64(octets) > int64(s.cfg.InboundOctets)
 }
 
 func (m *Inbound) parse() error {
@@ -115,6 +123,7 @@ func (s *Session) handleInbound(ctx context.Context) {
 			s.mu.Lock()
 			s.queueReplies(reply)
 			s.held.Add(-1) // the keeper looks again when the reply is written
+			s.size.Add(-int64(len(m.Raw)))
 			s.mu.Unlock()
 		}
 	}

@@ -41,6 +41,55 @@ func TestFullQueueIsAnsweredNotStalled(t *testing.T) {
 	})
 }
 
+// A flood of long PDUs is bounded by its octets: 1,000 of them would be 64 MiB a session. One is always taken.
+func TestInboundIsBoundedByOctets(t *testing.T) {
+	long := func(n int) *pdu.DeliverSM {
+		return &pdu.DeliverSM{TLVs: pdu.TLVs{{Tag: pdu.TagMessagePayload, Value: make([]byte, n)}}}
+	}
+	for name, tc := range map[string]struct {
+		octets, each int // the bound, and the payload of each of five PDUs
+		taken        uint64
+	}{
+		"room for two":        {octets: 25_000, each: 10_000, taken: 2},
+		"room for all":        {octets: 60_000, each: 10_000, taken: 5},
+		"one beyond the room": {octets: 1_000, each: 10_000, taken: 1},
+		"short ones":          {octets: 10_000, each: 10, taken: 5},
+		"the default":         {each: 60_000, taken: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				cfg := testConfig()
+				cfg.InboundOctets = tc.octets
+				cfg.Handler = handler{deliver: func(ctx context.Context, _ *Inbound) pdu.Status {
+					select {
+					case <-release:
+					case <-ctx.Done():
+					}
+					return pdu.StatusOK
+				}}
+				s, p := bound(t, cfg)
+				for seq := range uint32(5) {
+					p.sendPDU(0, seq+1, long(tc.each))
+					synctest.Wait()
+				}
+				if st := s.Stats(); st.Inbound != tc.taken || st.Refused != 5-tc.taken {
+					t.Fatalf("%d taken and %d refused, want %d and %d", st.Inbound, st.Refused, tc.taken, 5-tc.taken)
+				}
+				for seq := tc.taken; seq < 5; seq++ {
+					p.expect(pdu.IDDeliverSMResp, pdu.StatusMsgQFull, uint32(seq)+1)
+				}
+				close(release)
+				for seq := range tc.taken {
+					p.expect(pdu.IDDeliverSMResp, pdu.StatusOK, uint32(seq)+1)
+				}
+				p.sendPDU(0, 9, long(tc.each)) // what was handled has left its room
+				p.expect(pdu.IDDeliverSMResp, pdu.StatusOK, 9)
+			})
+		})
+	}
+}
+
 func TestInboundWithoutAHandlerIsNotAcknowledged(t *testing.T) {
 	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
 		p.sendPDU(0, 5, &pdu.DeliverSM{})

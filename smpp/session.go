@@ -59,6 +59,7 @@ type Session struct {
 	begun atomic.Int64 // when a PDU came in part whose rest is missing; 0: there is none
 	looks atomic.Int64 // when the keeper looks next
 	held  atomic.Int64 // inbound messages queued or being handled
+	size  atomic.Int64 // octets of these
 
 	direct     *direct // for the reader alone; nil when it has to leave all writing to the writer
 	errTimeout error   // what an expired submit returns

@@ -141,7 +141,7 @@ func changeRate(c *cli.Context) (func(*queue.Desired), error) {
 		return func(d *queue.Desired) { d.Rate = nil }, nil
 	}
 	v, err := strconv.ParseFloat(arg, 64)
-	if err != nil || !(v >= 0.01 && v <= 1e6) {
+	if err != nil || v == 0 || queue.CheckRate(v) != nil {
 		return nil, cli.Exit(fmt.Sprintf("rate %q: want submits a second from 0.01 to 1000000, learn, or configured", arg), 2)
 	}
 	return func(d *queue.Desired) { d.Rate = &v }, nil
@@ -153,7 +153,7 @@ func changeWindow(c *cli.Context) (func(*queue.Desired), error) {
 		return nil, cli.Exit("window needs --max or --forget: see --help", 2)
 	}
 	n, err := strconv.Atoi(arg)
-	if arg != "" && arg != "configured" && (err != nil || n < 0 || n > 10000) {
+	if arg != "" && arg != "configured" && (err != nil || queue.CheckWindow(n) != nil) {
 		return nil, cli.Exit(fmt.Sprintf("--max %q: want a number from 0 (no cap) to 10000, or configured", arg), 2)
 	}
 	return func(d *queue.Desired) {

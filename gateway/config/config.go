@@ -22,6 +22,7 @@ type Config struct {
 	Routes map[string]*Route `yaml:"routes"`
 
 	origin origin
+	open   []openFile
 }
 
 // NATS says which server to use: an external one by url, or else the one that

@@ -29,6 +29,7 @@ func Load(path string) (*Config, error) {
 func load(path, dir string, data []byte, environ []string) (*Config, error) {
 	env := variables(environ)
 	c, faults := decode(path, data)
+	c.noteOpen("", path)
 	faults = append(faults, c.override(env)...)
 	c.complete()
 	faults = append(faults, c.resolve(dir, env)...)
@@ -58,10 +59,14 @@ func (c *Config) resolve(dir string, env map[string]string) []error {
 	nats := &c.NATS.Credentials.TLS
 	r.certificates("nats.credentials.tls", &nats.CA, &nats.Cert, &nats.Key)
 	r.absolute(&c.NATS.Embedded.Dir)
+	c.noteOpen("nats.credentials.file", c.NATS.Credentials.File)
+	c.noteOpen("nats.credentials.nkey", c.NATS.Credentials.NKey)
+	c.noteOpen("nats.credentials.tls.key", nats.Key)
 	for name, a := range sorted(c.Accounts) {
 		at := "accounts." + name
 		r.secret(at+".password", &a.Password)
 		r.certificates(at+".tls", &a.TLS.CA, &a.TLS.Cert, &a.TLS.Key)
+		c.noteOpen(at+".tls.key", a.TLS.Key)
 	}
 	return r.faults
 }
@@ -134,6 +139,7 @@ func (r *resolver) secret(at string, s *Secret) {
 			r.c.origin.said[at] = true
 			return
 		}
+		r.c.noteOpen(at+".file", path)
 		if s.value = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"); s.value == "" {
 			r.fault(at+".file", path, "is empty", "write the secret into it")
 			r.c.origin.said[at] = true

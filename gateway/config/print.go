@@ -45,24 +45,6 @@ func (c *Config) Effective() ([]byte, error) {
 	return out, nil
 }
 
-// Warnings says what is accepted but deserves a look.
-func (c *Config) Warnings() []string {
-	var out []string
-	warn := func(path, what string) {
-		out = append(out, fmt.Sprintf("%s: %s: %s", c.origin.format(c.origin.place(path)), path, what))
-	}
-	const literal = "is written into the file; use {env: NAME} or {file: PATH} so that the file can be shared"
-	if c.NATS.Credentials.Password.plain {
-		warn("nats.credentials.password", literal)
-	}
-	for name, a := range sorted(c.Accounts) {
-		if a.Password.plain {
-			warn("accounts."+name+".password", literal)
-		}
-	}
-	return out
-}
-
 // sorted yields the elements of m in the order of their names.
 func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {

@@ -60,8 +60,8 @@ func TestFaultsShowNoSecret(t *testing.T) {
 }
 
 func TestLiteralPasswordEarnsAWarning(t *testing.T) {
-	c := mustLoad(t, "accounts:\n  acme: {address: 'h:1', system_id: s, password: p}\n")
-	want := "sluice.yaml:2:40: accounts.acme.password: is written into the file; use {env: NAME} or {file: PATH} so that the file can be shared"
+	c := mustLoad(t, "accounts:\n  acme: {address: '[::1]:1', system_id: s, password: p}\n")
+	want := "sluice.yaml:2:44: accounts.acme.password: is written into the file; use {env: NAME} or {file: PATH} so that the file can be shared"
 	if w := c.Warnings(); len(w) != 1 || w[0] != want {
 		t.Errorf("warnings: %q", w)
 	}

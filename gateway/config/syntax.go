@@ -27,8 +27,15 @@ const byteOrderMark = "\uFEFF"
 // errTooLarge reports a file that cannot be what it is named as.
 var errTooLarge = errors.New("is larger than 1MiB")
 
-// readFile reads a small file. A device that never ends gives [errTooLarge].
+// errNotAFile reports a name that may keep a reader waiting for ever.
+var errNotAFile = errors.New("is a pipe or a socket, not a file")
+
+// readFile reads a small file. A device that never ends gives [errTooLarge], a pipe [errNotAFile]: whoever opens one waits
+// for somebody who writes to it.
 func readFile(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 {
+		return nil, &os.PathError{Op: "read", Path: path, Err: errNotAFile}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
