@@ -1,8 +1,12 @@
 package receipt
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
+
+	"sluice/smpp/pdu"
 )
 
 // FuzzParse checks that nothing panics, and that the TLVs go before the text.
@@ -16,9 +20,13 @@ func FuzzParse(f *testing.F) {
 		if len(id) > 0 && id[0] != 0 && r.ID != untilNUL(id) {
 			t.Fatalf("id %q, want that of the TLV", r.ID)
 		}
-		if len(state) > 0 && r.State != FromMessageState(state[0]) {
+		if len(state) > 0 && state[0] != 0 && r.State != FromMessageState(state[0]) {
 			t.Fatalf("state %s, want that of the TLV", r.State)
 		}
+		if !bytes.HasPrefix(text, Unquoted(text)) {
+			t.Fatalf("unquoted %q", Unquoted(text))
+		}
+		_ = InputOf(&pdu.DeliverSM{DataCoding: dates, ShortMessage: text})
 		if r.State > Skipped || r.Sub < -1 || r.Dlvrd < -1 {
 			t.Fatalf("out of range: %+v", r)
 		}
@@ -43,7 +51,7 @@ func FuzzKeys(f *testing.F) {
 		if keys[len(keys)-1] != Canonical(id, Format(format%3)) {
 			t.Fatalf("%q: the last key is not the canonical one", id)
 		}
-		if isUUID(id) && (len(keys) != 1 || keys[0] != id) {
+		if isUUID(id) && (keys[0] != id || keys[len(keys)-1] != strings.ToLower(id)) {
 			t.Fatalf("UUID altered: %q", keys)
 		}
 	})

@@ -3,6 +3,7 @@ package receipt
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -64,13 +65,45 @@ func (m Matching) ReceiptKey(id string) string { return Canonical(id, m.effectiv
 // Rank says how well the id of a receipt fits that of a response: 0 is exactly, or as the same number where numbers are
 // converted; 1 is in lower case, 2 without leading zeros. It returns false when they do not fit.
 func (m Matching) Rank(response, receipt string) (rank int, ok bool) {
-	asked, had := m.ReceiptKeys(receipt), m.ResponseKeys(response)
+	return Lookup{ID: receipt, matching: m, form: m.effective(m.Receipt)}.Rank(response)
+}
+
+// Lookup is one way to look for the message of a receipt: an id that it has, read in one form.
+type Lookup struct {
+	ID       string
+	matching Matching
+	form     Format
+}
+
+// Lookups lists the ways to look for the message of a receipt with the given ids, best first; empty ids are passed
+// over. An id is read as receipts write it. It is also read as responses write it where it is no number of the
+// receipts' form, or where there are several: then one of them may well be the response's own.
+func (m Matching) Lookups(ids ...string) (list []Lookup) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
+	form, other := m.effective(m.Receipt), m.effective(m.Response)
+	for _, id := range ids {
+		list = append(list, Lookup{id, m, form})
+	}
+	for _, id := range ids {
+		if _, number := numberKey(id, form); form != other && (!number || len(ids) > 1) {
+			list = append(list, Lookup{id, m, other})
+		}
+	}
+	return list
+}
+
+// Key returns the canonical key of the id.
+func (l Lookup) Key() string { return Canonical(l.ID, l.form) }
+
+// Rank is [Matching.Rank] for the id as it is read here.
+func (l Lookup) Rank(response string) (rank int, ok bool) {
+	asked, had := Keys(l.ID, l.form), l.matching.ResponseKeys(response)
 	switch {
 	case asked[0] == had[0]:
 		return 0, true
 	case asked[len(asked)-1] != had[len(had)-1]:
 		return 0, false
-	case strings.EqualFold(response, receipt):
+	case strings.EqualFold(response, l.ID):
 		return 1, true
 	}
 	return 2, true
@@ -86,9 +119,12 @@ func (m Matching) effective(f Format) Format {
 
 // Keys returns the keys of an id, best first and without repeats: as it is; in lower case; without leading zeros when
 // it is all digits or hexadecimal digits. An id that its format says is a number has one key only, its value, because
-// as a string it may equal the id of another message. A UUID is never altered.
+// as a string it may equal the id of another message. Of a UUID nothing but the case is altered.
 func Keys(id string, f Format) []string {
 	if isUUID(id) {
+		if lower := strings.ToLower(id); lower != id {
+			return []string{id, lower}
+		}
 		return []string{id}
 	}
 	if k, ok := numberKey(id, f); ok {

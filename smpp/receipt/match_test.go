@@ -19,9 +19,10 @@ func TestKeys(t *testing.T) {
 		{"000", Opaque, []string{"000", "0"}},
 		{"00B8BE19", Opaque, []string{"00B8BE19", "00b8be19", "b8be19"}},
 		{"0118Z-0122I", Opaque, []string{"0118Z-0122I", "0118z-0122i"}},
-		{uuid, Opaque, []string{uuid}},
-		{uuid, Hex, []string{uuid}},
-		{"00" + uuid[2:], Opaque, []string{"00" + uuid[2:]}},
+		{uuid, Opaque, []string{uuid, strings.ToLower(uuid)}},
+		{uuid, Hex, []string{uuid, strings.ToLower(uuid)}},
+		{strings.ToLower(uuid), Opaque, []string{strings.ToLower(uuid)}},
+		{"00" + uuid[2:], Opaque, []string{"00" + uuid[2:], strings.ToLower("00" + uuid[2:])}},
 		{"39f99dd5", Hex, []string{"#39f99dd5"}},
 		{"0972660181", Dec, []string{"#39f99dd5"}},
 		{"0x10", Hex, []string{"0x10"}},
@@ -85,7 +86,7 @@ func TestRank(t *testing.T) {
 		{Matching{}, "77", "78", -1},
 		{Matching{}, "X077", "X77", -1},
 		{Matching{}, uuid, uuid, 0},
-		{Matching{}, uuid, strings.ToUpper(uuid), -1},
+		{Matching{}, uuid, strings.ToUpper(uuid), 1},
 		{hexDec, "39f99dd5", "0972660181", 0},
 		{hexDec, "12345678", "12345678", -1},
 		{hexDec, uuid, uuid, 0},
@@ -98,6 +99,37 @@ func TestRank(t *testing.T) {
 		if ok && tc.m.ResponseKey(tc.response) != tc.m.ReceiptKey(tc.receipt) {
 			t.Errorf("%+v, %q and %q fit and have different canonical keys", tc.m, tc.response, tc.receipt)
 		}
+	}
+}
+
+// TestLookups lists how the ids of one receipt are looked for.
+func TestLookups(t *testing.T) {
+	hexDec := Matching{Response: Hex, Receipt: Dec}
+	for _, tc := range []struct {
+		name string
+		m    Matching
+		ids  []string
+		want []string // keys
+	}{
+		{"one id", Matching{}, []string{"A77"}, []string{"a77"}},
+		{"one id and an empty one", Matching{}, []string{"", "77"}, []string{"77"}},
+		{"two ids", Matching{}, []string{"499602d2", "1234567890"}, []string{"499602d2", "1234567890"}},
+		{"two that are one", Matching{}, []string{"0077", "77"}, []string{"77", "77"}},
+		{"a number is what receipts write", hexDec, []string{"12345678"}, []string{"#bc614e"}},
+		{"no number of that form", hexDec, []string{"39f99dd5"}, []string{"39f99dd5", "#39f99dd5"}},
+		{"two, each in either form", hexDec, []string{"12345678", "305419896"}, []string{"#bc614e", "#12345678", "#12345678", "#305419896"}},
+	} {
+		var got []string
+		for _, l := range tc.m.Lookups(tc.ids...) {
+			got = append(got, l.Key())
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	last := hexDec.Lookups("39f99dd5")[1]
+	if rank, ok := last.Rank("39F99DD5"); !ok || rank != 0 {
+		t.Errorf("as responses write it: rank %d, %t; want 0", rank, ok)
 	}
 }
 

@@ -6,6 +6,7 @@ package receipt
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"sluice/smpp/pdu"
@@ -45,22 +46,37 @@ type Input struct {
 	NetworkError []byte // TLV network_error_code (0x0423)
 }
 
+// HasForm reports whether a text has the form of a receipt: it begins with an id and names a state, as own and the
+// usual words have it.
+func HasForm(shortMessage []byte, own map[string]State) bool {
+	if !LooksLike(shortMessage) {
+		return false
+	}
+	f := scan(shortMessage, own)
+	return f.value[keyID] != "" && (f.value[keyStat] != "" || f.bare != "")
+}
+
+// Unquoted returns a receipt's text without the message that stands behind "text:".
+func Unquoted(shortMessage []byte) []byte {
+	if f := scan(shortMessage, nil); f.quote > 0 {
+		return shortMessage[:f.quote]
+	}
+	return shortMessage
+}
+
 // InputOf takes the parts of a receipt from a PDU. They alias the PDU, but for a text in UCS2.
 func InputOf(m *pdu.DeliverSM) Input {
 	in := Input{Text: m.ShortMessage}
 	if len(in.Text) == 0 {
 		in.Text, _ = m.TLVs.Get(pdu.TagMessagePayload)
 	}
-	if m.ESMClass&text.ESMClassUDHI != 0 {
+	// Some SMSCs copy the indicator of a header from the message to its receipt, which has none.
+	if m.ESMClass&text.ESMClassUDHI != 0 && !LooksLike(in.Text) {
 		if _, data, err := text.SplitHeader(in.Text); err == nil {
 			in.Text = data
 		}
 	}
-	if m.DataCoding == text.DataCodingUCS2 {
-		if s, err := text.Decode(m.DataCoding, in.Text, false, text.AlphabetGSM7); err == nil {
-			in.Text = []byte(s)
-		}
-	}
+	in.Text = readable(m.DataCoding, in.Text)
 	in.ReceiptedID, _ = m.TLVs.Get(pdu.TagReceiptedMessageID)
 	in.State, _ = m.TLVs.Get(pdu.TagMessageState)
 	in.NetworkError, _ = m.TLVs.Get(pdu.TagNetworkErrorCode)
@@ -82,6 +98,8 @@ type Receipt struct {
 	State State
 	// RawState is the word that the state was read from, empty when it came from a TLV.
 	RawState string
+	// TextID and TextState are what the text says where it differs from the TLV that was taken: an id, and a word.
+	TextID, TextState string
 	// Err is the value after "err:", an opaque code of the SMSC and no command_status.
 	Err string
 	// NetworkType and NetworkCode are from TLV network_error_code, when HasNetwork. They go before Err.
@@ -100,8 +118,15 @@ type Receipt struct {
 
 // Parse reads a receipt. TLVs go before the text. It cannot fail: what is missing or unreadable is left unset.
 func Parse(in Input, o Options) Receipt {
+	r, _ := Read(in, o)
+	return r
+}
+
+// Read is [Parse] that also reports whether the receipt may say more than was read of it: it names no id or no state,
+// or its time or one of its TLVs has no form that is known.
+func Read(in Input, o Options) (r Receipt, unread bool) {
 	f := scan(in.Text, o.States)
-	r := Receipt{
+	r = Receipt{
 		ID:        f.value[keyID],
 		Err:       f.value[keyErr],
 		Submitted: parseDate(f.value[keySubmitDate], o),
@@ -118,18 +143,26 @@ func Parse(in Input, o Options) Receipt {
 	}
 
 	if id := untilNUL(in.ReceiptedID); id != "" {
+		if r.ID != id {
+			r.TextID = r.ID
+		}
 		r.IDConflict = r.ID != "" && Canonical(r.ID, Opaque) != Canonical(id, Opaque)
 		r.ID = id
 	}
-	if len(in.State) > 0 {
+	// A message_state of 0 beside a word is a TLV that nobody filled in.
+	if len(in.State) > 0 && (in.State[0] != 0 || r.State == NoState) {
 		s := FromMessageState(in.State[0])
 		r.StateConflict = r.State != NoState && r.State != s
-		r.State, r.RawState = s, ""
+		r.State, r.TextState, r.RawState = s, r.RawState, ""
 	}
-	if e := in.NetworkError; len(e) == 3 {
+	// A network_error_code of 0 is no error: it must not hide the one that the text names.
+	if e := in.NetworkError; len(e) == 3 && e[1]|e[2] != 0 {
 		r.NetworkType, r.NetworkCode, r.HasNetwork = e[0], uint16(e[1])<<8|uint16(e[2]), true
 	}
-	return r
+	date := strings.Trim(f.value[keyDoneDate], "0+-")
+	unread = r.ID == "" || r.State == NoState || date != "" && r.Done.IsZero() ||
+		in.NetworkError != nil && len(in.NetworkError) != 3 || len(in.State) > 1
+	return r, unread
 }
 
 // untilNUL returns a C-octet string without its end.

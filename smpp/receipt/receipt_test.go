@@ -132,7 +132,7 @@ func TestExamples(t *testing.T) {
 			},
 			Receipt{
 				ID: "A77", Sub: 1, Dlvrd: 1, State: Undeliverable, Err: "000", NetworkType: 3, NetworkCode: 11, HasNetwork: true,
-				IDConflict: true, StateConflict: true,
+				IDConflict: true, StateConflict: true, TextID: "77", TextState: "DELIVRD",
 			},
 		},
 		{

@@ -25,6 +25,7 @@ type fields struct {
 	value [keys]string
 	found [keys]bool
 	bare  string // a state that stands alone, with no "stat:" before it
+	quote int    // where the value of "text:" begins, 0 without one
 }
 
 // scan reads the text of a receipt: keys in any order and case, each value up to the next key or blank. Of a key that
@@ -36,7 +37,7 @@ func scan(b []byte, own map[string]State) fields {
 		k, n := keyAt(s, i)
 		if n == 0 {
 			end := wordEnd(s, i)
-			if word := s[i:end]; f.bare == "" && word != "" {
+			if word := bareWord(keyStat, s[i:end]); f.bare == "" && word != "" {
 				if _, known := stateOf(word, own); known {
 					f.bare = word
 				}
@@ -46,16 +47,25 @@ func scan(b []byte, own map[string]State) fields {
 		}
 		start := skipBlanks(s, i+n)
 		if k == keyText && !f.found[k] && !f.continuesAt(s, start) {
-			f.value[k], f.found[k] = s[start:], true
+			f.value[k], f.found[k], f.quote = s[start:], true, start
 			break
 		}
 		end := wordEnd(s, start)
 		if !f.found[k] {
-			f.value[k], f.found[k] = s[start:end], true
+			f.value[k], f.found[k] = bareWord(k, s[start:end]), true
 		}
 		i = end
 	}
 	return f
+}
+
+// bareWord returns a value without the marks that set it apart from the next one. An id keeps what may be part of it.
+func bareWord(k key, word string) string {
+	word = strings.TrimRight(word, ",;")
+	if k == keyStat {
+		word = strings.TrimLeft(strings.TrimRight(word, ",;.:!|/\"')>]}"), "\"'(<[{")
+	}
+	return word
 }
 
 // continuesAt reports whether a key that has not been seen yet stands where the value of "text:" would begin.

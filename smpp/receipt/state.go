@@ -98,19 +98,19 @@ func stateOf(word string, own map[string]State) (State, bool) {
 		return Scheduled, true
 	case "ENROUTE", "BUFFRED", "BUFFERED":
 		return Enroute, true
-	case "DELIVRD", "DELIVERED":
+	case "DELIVRD", "DELIVERED", "DELIVERD", "DELIVRED":
 		return Delivered, true
-	case "EXPIRED":
+	case "EXPIRED", "EXPIRD":
 		return Expired, true
-	case "DELETED":
+	case "DELETED", "CANCELLED", "CANCELED":
 		return Deleted, true
-	case "UNDELIV", "UNDELIVERABLE", "FAILED":
+	case "UNDELIV", "UNDELIVERABLE", "UNDELIVERED", "UNDELIVRD", "UNDELIVERD", "FAILED":
 		return Undeliverable, true
 	case "ACCEPTD", "ACCEPTED":
 		return Accepted, true
 	case "UNKNOWN":
 		return Unknown, true
-	case "REJECTD", "REJECTED", "DND_REJECTED":
+	case "REJECTD", "REJECTED", "REJECT", "DND_REJECTED":
 		return Rejected, true
 	case "SKIPPED":
 		return Skipped, true
