@@ -61,7 +61,10 @@ type account struct {
 
 	matching     receipt.Matching
 	receiptWaits []time.Duration // for the response that a receipt has overtaken
+	reading      receipt.Options // but for the time
 	conflicts    hourly
+	unread       hourly
+	fullLives    hourly
 
 	destinations destinations
 	settling     settling

@@ -118,7 +118,7 @@ func TestF32MixedMessageIDs(t *testing.T) {
 			{"D13 not configured", "39f99dd5", "0972660181", false},
 			{"D15 not configured", "281605133", "10C8F40D", false},
 			{"D02", uuid, uuid, true},
-			{"D02 in upper case is another", strings.Replace(uuid, "74e0", "74e1", 1), strings.ToUpper(strings.Replace(uuid, "74e0", "74e1", 1)), false},
+			{"D02 in upper case", strings.Replace(uuid, "74e0", "74e1", 1), strings.ToUpper(strings.Replace(uuid, "74e0", "74e1", 1)), true},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"sluice/queue"
 	"sluice/smpp"
 	"sluice/smpp/pdu"
-	"sluice/smpp/receipt"
 	"sluice/smpp/text"
 )
 
@@ -69,11 +68,11 @@ func (a *account) handleInbound(ctx context.Context, in queue.InboundRecord, del
 		a.log.Error("a stored inbound message cannot be read and is dropped from the work list", "error", err)
 		return 0, nil
 	}
-	parts := receipt.InputOf(m)
-	if receipt.IsReceipt(m.ESMClass, parts.ReceiptedID != nil, parts.State != nil) {
-		r := receipt.Parse(parts, receipt.Options{Received: in.ReceivedAt})
-		r.ID = cleanMessageID(r.ID)
-		return a.handleReceipt(ctx, in, m, r, deliveries)
+	if r, ok := a.receiptIn(in, m); ok {
+		wait, taken, err := a.handleReceipt(ctx, r, deliveries)
+		if taken || wait > 0 || err != nil {
+			return wait, err
+		}
 	}
 	return a.joinMO(ctx, in, m, deliveries)
 }

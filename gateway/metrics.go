@@ -22,6 +22,7 @@ type metrics struct {
 	panics       *prometheus.CounterVec   // account
 	late         *prometheus.CounterVec   // account
 	receipts     *prometheus.CounterVec   // account, match
+	unread       *prometheus.CounterVec   // account
 	inbound      *prometheus.CounterVec   // account, kind
 	inboundFault *prometheus.CounterVec   // account
 	duplicates   *prometheus.CounterVec   // account
@@ -76,6 +77,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "sluice_receipts_total",
 			Help: "Delivery receipts, by how their message was found: matched by id, echo of a mark, repeated (no event) or unmatched.",
 		}, []string{"account", "match"}),
+		unread: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sluice_receipts_unread_total",
+			Help: "Delivery receipts that could not be read as a whole: their events have the octets.",
+		}, []string{"account"}),
 		inbound: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_inbound_total",
 			Help: "deliver_sm and data_sm taken from the SMSC, by kind: mo or receipt.",
@@ -99,7 +104,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	if r != nil {
 		r.MustRegister(m.submits, m.answers, m.latency, m.binds, m.bindsWanted, m.reconnects, m.inFlight, m.panics,
-			m.late, m.receipts, m.inbound, m.inboundFault, m.duplicates, m.clockJumps, m.buildInfo)
+			m.late, m.receipts, m.unread, m.inbound, m.inboundFault, m.duplicates, m.clockJumps, m.buildInfo)
 	}
 	return m
 }

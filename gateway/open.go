@@ -76,7 +76,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},
-		matching: matchingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
+		matching: matchingOf(cfg.Receipts), reading: readingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
 		store: g.client, journal: g.journal, work: work, abandon: abandon,
 		inbound: inbound, closeInbound: closeInbound,
 		binds: map[window.BindID]*bind{}, moved: g.presence.poke, others: g.account, follow: controlled{asked: make(chan struct{}, 1)},

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -58,8 +59,7 @@ func matchingOf(r config.Receipts) receipt.Matching {
 	return receipt.Matching{Response: format(r.ResponseID), Receipt: format(r.ReceiptID)}
 }
 
-// canonicalIDs gives the queue the form that its receipt index is keyed by: lower case for UUIDs too, which then have
-// to agree exactly.
+// canonicalIDs gives the queue the form that its receipt index is keyed by.
 func canonicalIDs(accounts map[string]*config.Account) func(account, messageID string) string {
 	matchings := map[string]receipt.Matching{}
 	for name, cfg := range accounts {
@@ -70,65 +70,134 @@ func canonicalIDs(accounts map[string]*config.Account) func(account, messageID s
 	}
 }
 
-// handleReceipt publishes a receipt as an event of its message, unless it only repeats another.
-func (a *account) handleReceipt(ctx context.Context, in queue.InboundRecord, m *pdu.DeliverSM, r receipt.Receipt, deliveries int) (time.Duration, error) {
-	if (r.IDConflict || r.StateConflict) && a.conflicts.due(time.Now()) {
-		a.log.Warn("a receipt's text disagrees with its TLVs, which are taken; said once an hour", "id", r.IDConflict, "state", r.StateConflict)
+// readingOf is how an account's receipts are read. The zone is one that nobody knows unless one is configured.
+func readingOf(r config.Receipts) receipt.Options {
+	o := receipt.Options{Zone: r.Zone.Location(), States: map[string]receipt.State{}}
+	if o.Zone == nil {
+		o.Zone = time.FixedZone("", 0)
 	}
-	ref, match, err := a.messageOf(ctx, m, r.ID)
+	for word, name := range r.States {
+		o.States[strings.ToUpper(word)], _ = receipt.StateNamed(string(name))
+	}
+	return o
+}
+
+// inboundReceipt is a receipt with the PDU that it came in.
+type inboundReceipt struct {
+	receipt.Receipt
+
+	record queue.InboundRecord
+	pdu    *pdu.DeliverSM
+	input  receipt.Input
+	unread bool // it may say more than was read
+	// unmarked says that its text alone makes it a receipt, which a phone may have sent.
+	unmarked bool
+}
+
+// receiptIn reads what came as a receipt, where it is one, or may be one by its text.
+func (a *account) receiptIn(in queue.InboundRecord, m *pdu.DeliverSM) (*inboundReceipt, bool) {
+	r := &inboundReceipt{record: in, pdu: m, input: receipt.InputOf(m)}
+	if !receipt.IsReceipt(m.ESMClass, r.input.ReceiptedID != nil, r.input.State != nil) {
+		_, _, part := partOf(m, payloadOf(m))
+		if r.unmarked = a.cfg.Receipts.Unmarked && !part && receipt.HasForm(r.input.Text, a.reading.States); !r.unmarked {
+			return nil, false
+		}
+	}
+	o := a.reading
+	o.Received = in.ReceivedAt
+	r.Receipt, r.unread = receipt.Read(r.input, o)
+	r.ID = cleanMessageID(r.ID)
+	if r.TextID != "" {
+		r.TextID = cleanMessageID(r.TextID)
+	}
+	r.unread = r.unread || len(r.Err) > longestWord
+	return r, true
+}
+
+// handleReceipt publishes a receipt as an event of its message, unless it only repeats another. What only looks like a
+// receipt and has no message is not taken.
+func (a *account) handleReceipt(ctx context.Context, r *inboundReceipt, deliveries int) (wait time.Duration, taken bool, err error) {
+	found, err := a.messageOf(ctx, r)
 	if err != nil {
-		return 0, fmt.Errorf("looking up a receipt's message: %w", err)
+		return 0, false, fmt.Errorf("looking up a receipt's message: %w", err)
 	}
-	event := queue.Event{Type: queue.EventReceipt, Account: a.name, Bind: in.Bind, Receipt: told(r)}
-	if match == matchNone {
-		if wait := receiptWait(a.receiptWaits, time.Since(in.ReceivedAt), deliveries); wait > 0 {
-			return wait, nil
+	a.remark(r, found)
+	ref := &found.ref
+	event := queue.Event{Type: queue.EventReceipt, Account: a.name, Bind: r.record.Bind, Receipt: a.told(r, found.id)}
+	switch {
+	case found.match == matchNone:
+		if wait := receiptWait(a.receiptWaits, time.Since(r.record.ReceivedAt), deliveries); wait > 0 && a.mayBeMatched(r) {
+			return wait, false, nil
 		}
-		event.EventID = "receipt." + a.name + "." + r.ID + "." + r.State.String()
-		if r.ID == "" {
-			event.EventID += fmt.Sprintf(".%d", in.Seq)
+		if r.unmarked {
+			return 0, false, nil
 		}
-		return 0, a.publishReceipt(ctx, event, match)
+		event.EventID = fmt.Sprintf("receipt.%s.%d.%d", a.name, r.record.ReceivedAt.UnixMilli(), r.record.Seq)
+		return 0, true, a.publishReceipt(ctx, event, r, found.match)
+	case !found.fits && deliveries == 1:
+		return a.receiptWaits[0], false, nil // the response of the message that the receipt is about may be on its way
+	case found.match == matchedByEcho:
+		if err := a.settleByReceipt(ctx, *ref, r.ID, r.record.Bind); err != nil {
+			return 0, false, err
+		}
 	}
-	if match == matchedByEcho {
-		if err := a.settleByReceipt(ctx, ref, r.ID, in.Bind); err != nil {
-			return 0, err
-		}
-	}
-	var said saying
-	err = a.store.FoldReceipt(ctx, ref, func(s *queue.ReceiptState) (changed, final bool) {
-		said = fold(s, ref, r.State, in.Seq)
-		return said.news, said.final
-	})
+	said, err := a.foldReceipt(ctx, found, r)
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, false, err
 	case said.repeated:
 		a.countReceipt(matchRepeated)
-		return 0, nil
+		return 0, true, nil
 	}
 	event.Seq, event.ID, event.Route, event.Class = ref.Seq, ref.ID, ref.Route, ref.Class
 	event.Tenant, event.Meta, event.TraceParent = ref.Tenant, ref.Meta, ref.TraceParent
-	event.Receipt.Segment, event.Receipt.Segments = ref.Segment, ref.Segments
+	event.Receipt.Segment, event.Receipt.Segments = said.segment, ref.Segments
 	event.Receipt.MessageState, event.Receipt.MessageFinal = said.state.String(), said.final
 	event.Receipt.Superseded = said.superseded
-	event.EventID = fmt.Sprintf("%d.receipt.%d.%s", ref.Seq, ref.Segment, r.State)
-	if err := a.publishReceipt(ctx, event, match); err != nil {
-		return 0, err
+	event.EventID = fmt.Sprintf("%d.receipt.%d.%s", ref.Seq, said.segment, r.State)
+	if !said.first { // the state alone does not tell it from another
+		event.EventID += fmt.Sprintf(".%d", r.record.Seq)
 	}
-	if match == matchedByID && r.State.Final() {
-		if err := a.store.FinishReceipt(ctx, a.name, a.receiptKey(r.ID), ref); err != nil {
-			a.log.Warn("a receipt index entry keeps its full life", "error", err)
+	if err := a.publishReceipt(ctx, event, r, found.match); err != nil {
+		return 0, false, err
+	}
+	if found.match == matchedByID && said.settled {
+		if err := a.store.FinishReceipt(ctx, a.name, found.key, *ref); err != nil {
+			if n, due := a.fullLives.count(time.Now()); due {
+				a.log.Warn("receipt index entries keep their full life; said once an hour", "entries", n, "error", err)
+			}
 		}
 	}
-	return 0, nil
+	return 0, true, nil
 }
 
-func (a *account) publishReceipt(ctx context.Context, e queue.Event, match string) error {
+// mayBeMatched says whether a receipt has anything to find its message by.
+func (a *account) mayBeMatched(r *inboundReceipt) bool {
+	return r.ID != "" || len(a.echoesOf(r.pdu)) > 0
+}
+
+// remark logs once an hour what is strange about receipts.
+func (a *account) remark(r *inboundReceipt, found matched) {
+	// Two ids of one message are no conflict, however different they look.
+	conflict := r.IDConflict && (found.match != matchedByID || found.doubtful)
+	if conflict || r.StateConflict {
+		if n, due := a.conflicts.count(time.Now()); due {
+			a.log.Warn("a receipt's text disagrees with its TLVs, which are taken; said once an hour", "receipts", n, "id", conflict, "state", r.StateConflict)
+		}
+	}
+}
+
+func (a *account) publishReceipt(ctx context.Context, e queue.Event, r *inboundReceipt, match string) error {
 	if err := a.journal.Append(ctx, e); err != nil {
 		return err
 	}
 	a.countReceipt(match)
+	if r.unread {
+		a.metrics.unread.WithLabelValues(a.name).Inc()
+		if n, due := a.unread.count(time.Now()); due {
+			a.log.Warn("receipts could not be read as a whole, their events have the octets; said once an hour", "receipts", n)
+		}
+	}
 	return nil
 }
 
@@ -137,117 +206,53 @@ func (a *account) countReceipt(match string) {
 	a.metrics.inbound.WithLabelValues(a.name, "receipt").Inc()
 }
 
-// told is what a receipt says, as events show it.
-func told(r receipt.Receipt) *queue.Receipt {
-	t := &queue.Receipt{MessageID: r.ID, State: r.State.String(), Final: r.State.Final(), Error: r.Err, DoneAt: r.Done}
+// longestWord bounds the words of an SMSC that events show as they came.
+const longestWord = 32
+
+// shownWord is a word of an SMSC as events may show it.
+func shownWord(word string) string {
+	word = strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, word)
+	return word[:min(len(word), longestWord)]
+}
+
+// told is what a receipt says, as events show it. The id is the one that its message was found by, if it was.
+func (a *account) told(r *inboundReceipt, id string) *queue.Receipt {
+	t := &queue.Receipt{
+		MessageID: r.ID, OtherMessageID: r.TextID, State: r.State.String(), Final: r.State.Final(), Error: shownWord(r.Err),
+		Stat:   shownWord(cmp.Or(r.RawState, r.TextState)),
+		DoneAt: queue.ReceiptTime{Time: r.Done, Zoned: a.cfg.Receipts.Zone != "" || r.Done.Location() != a.reading.Zone},
+	}
+	if id != "" && id == r.TextID {
+		t.MessageID, t.OtherMessageID = r.TextID, r.ID
+	}
 	if r.HasNetwork {
 		t.NetworkError = &queue.NetworkError{Type: r.NetworkType, Code: r.NetworkCode}
+	}
+	if r.unread {
+		t.Data, t.TLVs = receipt.Unquoted(r.input.Text), unreadTLVs(r.pdu.TLVs)
 	}
 	return t
 }
 
-// saying is what a receipt adds to what those before it said.
-type saying struct {
-	news       bool          // it has to be stored
-	repeated   bool          // another receipt said it
-	superseded bool          // the segment had a final state before, which stands
-	state      receipt.State // of the message: that of its worst segment
-	final      bool          // all segments have a final state
-}
-
-// fold adds a receipt to what the receipts of its message have said. The record is where the receipt is stored: one
-// that comes back because nobody lived to publish it is no repeat of itself.
-func fold(s *queue.ReceiptState, ref queue.ReceiptRef, next receipt.State, record uint64) (said saying) {
-	part, parts := max(ref.Segment, 1), max(ref.Segments, ref.Segment, 1)
-	at := slices.IndexFunc(s.Segments, func(have queue.SegmentReceipts) bool { return have.Segment == part })
-	if at < 0 {
-		at = len(s.Segments)
-		s.Segments = append(s.Segments, queue.SegmentReceipts{Segment: part, Said: map[string]uint64{}})
-	}
-	segment := &s.Segments[at]
-	before, _ := receipt.StateNamed(segment.State)
-	said.superseded = before.Final() && next != before
-	if first, known := segment.Said[next.String()]; known {
-		said.repeated = first != record
-	} else {
-		said.news = true
-		segment.Said[next.String()] = record
-		segment.State = before.Then(next).String()
-	}
-	states := make([]receipt.State, parts)
-	for _, have := range s.Segments {
-		if have.Segment <= parts {
-			states[have.Segment-1], _ = receipt.StateNamed(have.State)
+// unreadTLVs are the TLVs that may have what the text of a receipt lacks: the vendor's, and those of receipts. No other
+// is shown, for it may hold a number or a text.
+func unreadTLVs(tlvs pdu.TLVs) (list []queue.ReceiptTLV) {
+	for _, tlv := range tlvs {
+		switch tlv.Tag {
+		case pdu.TagReceiptedMessageID, pdu.TagMessageState, pdu.TagNetworkErrorCode:
+		default:
+			if tlv.Tag < 0x1400 || tlv.Tag > 0x3FFF {
+				continue
+			}
 		}
+		list = append(list, queue.ReceiptTLV{Tag: fmt.Sprintf("0x%04X", uint16(tlv.Tag)), Value: tlv.Value})
 	}
-	said.state, said.final = receipt.Worst(states)
-	return said
-}
-
-// messageOf finds the message that a receipt is about: by its id, else by a mark that it echoes.
-func (a *account) messageOf(ctx context.Context, m *pdu.DeliverSM, id string) (ref queue.ReceiptRef, match string, err error) {
-	if id != "" {
-		ref, found, err := a.store.LookupReceipt(ctx, a.name, a.receiptKey(id), func(refs []queue.ReceiptRef, cached bool) (queue.ReceiptRef, bool) {
-			return bestMatch(a.matching, refs, m, id, cached)
-		})
-		if err != nil || found {
-			return ref, matchedByID, err
-		}
-	}
-	for _, echo := range a.echoesOf(m) {
-		ref, found, err := a.store.LookupEcho(ctx, a.name, echo, func(refs []queue.ReceiptRef, _ bool) (queue.ReceiptRef, bool) {
-			return onlyMatch(refs, m)
-		})
-		if err != nil || found {
-			return ref, matchedByEcho, err
-		}
-	}
-	return queue.ReceiptRef{}, matchNone, nil
-}
-
-// receiptKey is the key in the index of the id of a receipt.
-func (a *account) receiptKey(id string) string { return strings.ToLower(a.matching.ReceiptKey(id)) }
-
-// bestMatch chooses the message whose id fits best and that went to the receipt's number: the newest with the very
-// same id, else one in other case or with other zeros. Of two such nobody knows which is meant. Another instance may
-// know a better one than a cache.
-func bestMatch(matching receipt.Matching, refs []queue.ReceiptRef, m *pdu.DeliverSM, id string, cached bool) (best queue.ReceiptRef, found bool) {
-	bestRank, doubtful := 0, false
-	for _, ref := range refs {
-		rank, ok := matching.Rank(ref.MessageID, id)
-		if !ok || cached && rank > 0 || !fits(ref.Dest, m) {
-			continue
-		}
-		switch {
-		case !found || rank < bestRank:
-			best, bestRank, found, doubtful = ref, rank, true, false
-		case rank == bestRank && rank > 0 && ref.MessageID != best.MessageID:
-			doubtful = true
-		}
-	}
-	return best, found && !doubtful
-}
-
-// onlyMatch chooses the one message that went to the receipt's number. A mark is too short to tell two apart.
-func onlyMatch(refs []queue.ReceiptRef, m *pdu.DeliverSM) (only queue.ReceiptRef, found bool) {
-	for _, ref := range refs {
-		if !fits(ref.Dest, m) {
-			continue
-		}
-		if found && ref.Seq != only.Seq {
-			return queue.ReceiptRef{}, false
-		}
-		only, found = ref, true
-	}
-	return only, found
-}
-
-// fits says whether a receipt is about the recipient that the message went to: the receipt comes from that address,
-// or at some SMSCs goes to it.
-func fits(dest uint16, m *pdu.DeliverSM) bool {
-	from := strings.TrimPrefix(string(m.Source.Addr), "+")
-	to := strings.TrimPrefix(string(m.Dest.Addr), "+")
-	return dest == 0 || dest == queue.HashAddress(from) || dest == queue.HashAddress(to)
+	return list
 }
 
 // echoMark and echoID are the keys by which a message without an answer is found: its segment's
@@ -321,18 +326,22 @@ func (d *delivery) indexEchoes(o *queue.Outcome) {
 	}
 }
 
-// hourly says once an hour that something is due to be said.
+// hourly says once an hour that something is due to be said, and of how many.
 type hourly struct {
 	mu   sync.Mutex
 	next time.Time
+	n    int
 }
 
-func (h *hourly) due(now time.Time) bool {
+// count counts one more, and returns how many there were since it was last due.
+func (h *hourly) count(now time.Time) (n int, due bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.n++
 	if now.Before(h.next) {
-		return false
+		return 0, false
 	}
+	n, h.n = h.n, 0
 	h.next = now.Add(time.Hour)
-	return true
+	return n, true
 }

@@ -40,88 +40,127 @@ func TestReceiptWaits(t *testing.T) {
 
 func TestReceiptsFold(t *testing.T) {
 	type step struct {
-		segment int
-		says    receipt.State
-		record  uint64
-		want    saying
+		could  []int // one segment, or several that have the same id
+		says   receipt.State
+		record uint64
+		want   saying
 	}
+	const enroute, delivered, undeliverable = receipt.Enroute, receipt.Delivered, receipt.Undeliverable
+	one, two, three, shared := []int{1}, []int{2}, []int{3}, []int{1, 2}
 	for name, c := range map[string]struct {
 		segments int
+		all      bool
 		steps    []step
 	}{
-		"one segment": {1, []step{
-			{1, receipt.Enroute, 1, saying{news: true, state: receipt.Enroute}},
-			{1, receipt.Delivered, 2, saying{news: true, state: receipt.Delivered, final: true}},
+		"one segment": {1, false, []step{
+			{one, enroute, 1, saying{news: true, first: true, segment: 1, state: enroute}},
+			{one, delivered, 2, saying{news: true, first: true, segment: 1, settled: true, state: delivered, final: true}},
 		}},
-		"repeated": {1, []step{
-			{1, receipt.Delivered, 1, saying{news: true, state: receipt.Delivered, final: true}},
-			{1, receipt.Delivered, 2, saying{repeated: true, state: receipt.Delivered, final: true}},
-			{1, receipt.Delivered, 3, saying{repeated: true, state: receipt.Delivered, final: true}},
+		"repeated": {1, false, []step{
+			{one, delivered, 1, saying{news: true, first: true, segment: 1, settled: true, state: delivered, final: true}},
+			{one, delivered, 2, saying{repeated: true, segment: 1, settled: true, state: delivered, final: true}},
+			{one, delivered, 3, saying{repeated: true, segment: 1, settled: true, state: delivered, final: true}},
 		}},
-		"the same record again, never published": {1, []step{
-			{1, receipt.Delivered, 1, saying{news: true, state: receipt.Delivered, final: true}},
-			{1, receipt.Delivered, 1, saying{state: receipt.Delivered, final: true}},
+		"the same record again, never published": {1, false, []step{
+			{one, delivered, 1, saying{news: true, first: true, segment: 1, settled: true, state: delivered, final: true}},
+			{one, delivered, 1, saying{first: true, segment: 1, settled: true, state: delivered, final: true}},
 		}},
-		"out of order": {1, []step{
-			{1, receipt.Delivered, 1, saying{news: true, state: receipt.Delivered, final: true}},
-			{1, receipt.Enroute, 2, saying{news: true, superseded: true, state: receipt.Delivered, final: true}},
-			{1, receipt.Undeliverable, 3, saying{news: true, superseded: true, state: receipt.Delivered, final: true}},
-			{1, receipt.Undeliverable, 4, saying{repeated: true, superseded: true, state: receipt.Delivered, final: true}},
+		"back in a state that it has left": {1, false, []step{
+			{one, enroute, 1, saying{news: true, first: true, segment: 1, state: enroute}},
+			{one, receipt.Accepted, 2, saying{news: true, first: true, segment: 1, state: receipt.Accepted}},
+			{one, enroute, 3, saying{news: true, segment: 1, state: enroute}},
+			{one, enroute, 3, saying{segment: 1, state: enroute}}, // its record comes back
+			{one, enroute, 4, saying{repeated: true, segment: 1, state: enroute}},
 		}},
-		"three segments": {3, []step{
-			{2, receipt.Delivered, 1, saying{news: true, state: receipt.Enroute}},
-			{3, receipt.Undeliverable, 2, saying{news: true, state: receipt.Undeliverable}},
-			{2, receipt.Delivered, 3, saying{repeated: true, state: receipt.Undeliverable}},
-			{1, receipt.Delivered, 4, saying{news: true, state: receipt.Undeliverable, final: true}},
-			{3, receipt.Delivered, 5, saying{news: true, superseded: true, state: receipt.Undeliverable, final: true}},
+		"no state is no fact that repeats": {1, false, []step{
+			{one, receipt.NoState, 1, saying{segment: 1, state: enroute}},
+			{one, receipt.NoState, 2, saying{segment: 1, state: enroute}},
 		}},
-		"without a number": {0, []step{{0, receipt.Delivered, 1, saying{news: true, state: receipt.Delivered, final: true}}}},
+		"out of order": {1, false, []step{
+			{one, delivered, 1, saying{news: true, first: true, segment: 1, settled: true, state: delivered, final: true}},
+			{one, enroute, 2, saying{news: true, first: true, superseded: true, segment: 1, settled: true, state: delivered, final: true}},
+			{one, undeliverable, 3, saying{news: true, first: true, superseded: true, segment: 1, settled: true, state: delivered, final: true}},
+			{one, undeliverable, 4, saying{repeated: true, superseded: true, segment: 1, settled: true, state: delivered, final: true}},
+		}},
+		"three segments": {3, false, []step{
+			{two, delivered, 1, saying{news: true, first: true, segment: 2, settled: true, state: enroute}},
+			{three, undeliverable, 2, saying{news: true, first: true, segment: 3, settled: true, state: undeliverable}},
+			{two, delivered, 3, saying{repeated: true, segment: 2, settled: true, state: undeliverable}},
+			{one, delivered, 4, saying{news: true, first: true, segment: 1, settled: true, state: undeliverable, final: true}},
+			{three, delivered, 5, saying{news: true, first: true, superseded: true, segment: 3, settled: true, state: undeliverable, final: true}},
+		}},
+		"two segments with one id": {2, false, []step{
+			{shared, delivered, 1, saying{news: true, first: true, segment: 1, state: enroute}},
+			{shared, delivered, 1, saying{first: true, segment: 1, state: enroute}}, // its record comes back
+			{shared, delivered, 2, saying{news: true, first: true, segment: 2, settled: true, state: delivered, final: true}},
+			{shared, delivered, 3, saying{repeated: true, segment: 1, settled: true, state: delivered, final: true}},
+		}},
+		"two segments with one id, in several steps": {2, false, []step{
+			{shared, enroute, 1, saying{news: true, first: true, segment: 1, state: enroute}},
+			{shared, enroute, 2, saying{news: true, first: true, segment: 2, state: enroute}},
+			{shared, delivered, 3, saying{news: true, first: true, segment: 1, state: enroute}},
+			{shared, undeliverable, 4, saying{news: true, first: true, segment: 2, settled: true, state: undeliverable, final: true}},
+		}},
+		"one receipt for all": {3, true, []step{
+			{[]int{1, 2, 3}, enroute, 1, saying{news: true, first: true, state: enroute}},
+			{[]int{1, 2, 3}, delivered, 2, saying{news: true, first: true, settled: true, state: delivered, final: true}},
+			{[]int{1, 2, 3}, delivered, 3, saying{repeated: true, settled: true, state: delivered, final: true}},
+		}},
 	} {
 		var s queue.ReceiptState
 		for i, step := range c.steps {
-			if got := fold(&s, queue.ReceiptRef{Segment: step.segment, Segments: c.segments}, step.says, step.record); got != step.want {
+			got := fold(&s, queue.ReceiptRef{Segment: step.could[0], Segments: c.segments}, step.could, c.all, step.says, step.says.String(), step.record)
+			if got != step.want {
 				t.Errorf("%s, receipt %d: %+v, want %+v", name, i+1, got, step.want)
 			}
 		}
 	}
 }
 
-func TestBestMatch(t *testing.T) {
+func TestChooseAMessage(t *testing.T) {
 	const here, elsewhere = "15550100", "15550199"
-	from := func(number string) *pdu.DeliverSM {
-		return &pdu.DeliverSM{Source: pdu.Address{TON: 1, Addr: []byte(number)}, Dest: pdu.Address{Addr: []byte("2000")}}
-	}
+	from := &pdu.DeliverSM{Source: pdu.Address{TON: 1, Addr: []byte(here)}, Dest: pdu.Address{Addr: []byte("2000")}}
 	ref := func(seq uint64, id, to string) queue.ReceiptRef {
 		return queue.ReceiptRef{Seq: seq, MessageID: id, Dest: queue.HashAddress(to)}
 	}
 	for name, c := range map[string]struct {
-		refs   []queue.ReceiptRef // newest first
-		id     string
-		cached bool
-		want   uint64 // 0: none
+		refs []queue.ReceiptRef // newest first
+		ids  []string           // of the receipt
+		want uint64             // 0: none
+		text uint64             // what a text taken for a receipt belongs to
 	}{
-		"exact before case":            {[]queue.ReceiptRef{ref(3, "a77", here), ref(2, "A77", here), ref(1, "00A77", here)}, "A77", false, 2},
-		"exact before zeros":           {[]queue.ReceiptRef{ref(2, "077", here), ref(1, "77", here)}, "77", false, 1},
-		"case before zeros":            {[]queue.ReceiptRef{ref(2, "0a77", here), ref(1, "A77", here)}, "a77", false, 1},
-		"two that differ alike":        {[]queue.ReceiptRef{ref(2, "077", here), ref(1, "0077", here)}, "77", false, 0},
-		"the newest of one id":         {[]queue.ReceiptRef{ref(2, "77", here), ref(1, "77", here)}, "77", false, 2},
-		"the number tells":             {[]queue.ReceiptRef{ref(2, "77", elsewhere), ref(1, "77", here)}, "77", false, 1},
-		"no number fits":               {[]queue.ReceiptRef{ref(2, "77", elsewhere)}, "77", false, 0},
-		"not by case out of a cache":   {[]queue.ReceiptRef{ref(1, "A77", here)}, "a77", true, 0},
-		"exactly out of a cache":       {[]queue.ReceiptRef{ref(1, "A77", here)}, "A77", true, 1},
-		"nothing":                      {nil, "77", false, 0},
-		"an entry without a number":    {[]queue.ReceiptRef{{Seq: 1, MessageID: "77"}}, "77", false, 1},
-		"hashes of the same canonical": {[]queue.ReceiptRef{ref(1, "X077", here)}, "X77", false, 0},
+		"exact before case":             {[]queue.ReceiptRef{ref(3, "a77", here), ref(2, "A77", here), ref(1, "00A77", here)}, []string{"A77"}, 2, 2},
+		"exact before zeros":            {[]queue.ReceiptRef{ref(2, "077", here), ref(1, "77", here)}, []string{"77"}, 1, 1},
+		"case before zeros":             {[]queue.ReceiptRef{ref(2, "0a77", here), ref(1, "A77", here)}, []string{"a77"}, 1, 1},
+		"two that differ alike":         {[]queue.ReceiptRef{ref(2, "077", here), ref(1, "0077", here)}, []string{"77"}, 0, 0},
+		"the newest of one id":          {[]queue.ReceiptRef{ref(2, "77", here), ref(1, "77", here)}, []string{"77"}, 2, 2},
+		"the number tells":              {[]queue.ReceiptRef{ref(2, "77", elsewhere), ref(1, "77", here)}, []string{"77"}, 1, 1},
+		"the number is no veto":         {[]queue.ReceiptRef{ref(2, "77", elsewhere)}, []string{"77"}, 2, 0},
+		"exact before the number":       {[]queue.ReceiptRef{ref(2, "77", elsewhere), ref(1, "077", here)}, []string{"77"}, 2, 1},
+		"two, and neither number fits":  {[]queue.ReceiptRef{ref(2, "77", elsewhere), ref(1, "77", elsewhere)}, []string{"77"}, 0, 0},
+		"by case with the number alone": {[]queue.ReceiptRef{ref(2, "A77", elsewhere)}, []string{"a77"}, 0, 0},
+		"nothing":                       {nil, []string{"77"}, 0, 0},
+		"an entry without a number":     {[]queue.ReceiptRef{{Seq: 1, MessageID: "77"}}, []string{"77"}, 1, 1},
+		"another id":                    {[]queue.ReceiptRef{ref(1, "X077", here)}, []string{"X77"}, 0, 0},
+		"the second id":                 {[]queue.ReceiptRef{ref(1, "77", elsewhere)}, []string{"4D", "77"}, 1, 0},
+		"exact by the second id":        {[]queue.ReceiptRef{ref(2, "78", here), ref(1, "a77", here)}, []string{"A77", "78"}, 2, 2},
+		"two ids, the number tells":     {[]queue.ReceiptRef{ref(2, "78", here), ref(1, "77", elsewhere)}, []string{"77", "78"}, 2, 2},
+		"two ids of two, none fits":     {[]queue.ReceiptRef{ref(2, "78", elsewhere), ref(1, "77", elsewhere)}, []string{"77", "78"}, 0, 0},
 	} {
-		got, found := bestMatch(receipt.Matching{}, c.refs, from(here), c.id, c.cached)
-		if found != (c.want > 0) || found && got.Seq != c.want {
-			t.Errorf("%s: message %d, %t; want %d", name, got.Seq, found, c.want)
+		for believed, want := range map[bool]uint64{true: c.want, false: c.text} {
+			var found []candidate
+			for _, lookup := range (receipt.Matching{}).Lookups(c.ids...) {
+				found = append(found, rank(c.refs, from, lookup, lookup.Key())...)
+			}
+			if got, ok := choose(found, believed); ok != (want > 0) || ok && got.ref.Seq != want {
+				t.Errorf("%s, believed %t: message %d, %t; want %d", name, believed, got.ref.Seq, ok, want)
+			}
 		}
 	}
-	if _, found := onlyMatch([]queue.ReceiptRef{ref(1, "", here), ref(2, "", here)}, from(here)); found {
+	if _, found := onlyMatch([]queue.ReceiptRef{ref(1, "", here), ref(2, "", here)}, from); found {
 		t.Error("one of two messages with the same mark and number was taken")
 	}
-	if got, found := onlyMatch([]queue.ReceiptRef{ref(1, "", elsewhere), ref(2, "", here)}, from(here)); !found || got.Seq != 2 {
+	if got, found := onlyMatch([]queue.ReceiptRef{ref(1, "", elsewhere), ref(2, "", here)}, from); !found || got.Seq != 2 {
 		t.Errorf("message %d, %t; want 2", got.Seq, found)
 	}
 }
@@ -388,12 +427,12 @@ func TestReceiptsOfALongMessageFold(t *testing.T) {
 	}
 }
 
-// A number that a message did not go to is no reason to believe an id.
+// A number that a message did not go to is no reason to believe an id that is not the message's very own.
 func TestReceiptOfAnotherNumber(t *testing.T) {
 	t.Parallel()
 	r := startReceipts(t, "")
-	r.submit(t, "m", "15550100", "77")
-	r.deliver(t, receiptFrom("15550199", "id:77 stat:DELIVRD err:000"))
+	r.submit(t, "m", "15550100", "A77")
+	r.deliver(t, receiptFrom("15550199", "id:a77 stat:DELIVRD err:000"))
 	e := r.receipts(t, 1, func(queue.Event) bool { return true })[0]
 	if e.ID != "" || e.Seq != 0 {
 		t.Errorf("taken for message %d: %+v", e.Seq, e)

@@ -128,23 +128,68 @@ type PartAnswer struct {
 // receipts of the message have said so far.
 type Receipt struct {
 	MessageID string `json:"message_id"`
+	// OtherMessageID is another id that the receipt has: one in its TLV, one in its
+	// text. MessageID is the one that the message was found by.
+	OtherMessageID string `json:"other_message_id,omitempty"`
 	// State is the state that this receipt names.
 	State string `json:"state"`
 	Final bool   `json:"final,omitempty"`
+	// Stat is the word for the state in the receipt's text, as the SMSC writes it.
+	Stat string `json:"stat,omitempty"`
 	// Error is the value after "err:", an opaque code of the SMSC. NetworkError,
 	// from the TLV network_error_code, goes before it.
 	Error        string        `json:"error,omitempty"`
 	NetworkError *NetworkError `json:"network_error,omitempty"`
 	// Segment counts from 1, of Segments.
-	Segment  int       `json:"segment,omitempty"`
-	Segments int       `json:"segments,omitempty"`
-	DoneAt   time.Time `json:"done_at,omitzero"`
+	Segment  int         `json:"segment,omitempty"`
+	Segments int         `json:"segments,omitempty"`
+	DoneAt   ReceiptTime `json:"done_at,omitzero"`
 	// Superseded says that the segment had a final state before, which stands.
 	Superseded bool `json:"superseded,omitempty"`
 	// MessageState is that of the worst segment, and MessageFinal says that all
 	// segments have a final state. Both are absent without a message.
 	MessageState string `json:"message_state,omitempty"`
 	MessageFinal bool   `json:"message_final,omitempty"`
+	// Data are the octets of the text, without the message that it quotes, and TLVs
+	// those of the vendor, of a receipt that could not be read as a whole.
+	Data []byte       `json:"data,omitempty"`
+	TLVs []ReceiptTLV `json:"tlvs,omitempty"`
+}
+
+// ReceiptTLV is an optional parameter of a receipt, as it came.
+type ReceiptTLV struct {
+	Tag   string `json:"tag"` // as 0x1403
+	Value []byte `json:"value"`
+}
+
+// ReceiptTime is a time that the SMSC names. Most receipts say no zone: then it is
+// the clock on the SMSC's wall, and its zone here means nothing.
+type ReceiptTime struct {
+	time.Time
+
+	// Zoned says that the zone is known.
+	Zoned bool
+}
+
+// wallClock is RFC 3339 without a zone.
+const wallClock = "2006-01-02T15:04:05.999999999"
+
+// MarshalJSON writes RFC 3339 in UTC, or without a zone where none is known.
+func (t ReceiptTime) MarshalJSON() ([]byte, error) {
+	if t.Zoned {
+		return t.UTC().MarshalJSON()
+	}
+	return []byte(`"` + t.Format(wallClock) + `"`), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *ReceiptTime) UnmarshalJSON(b []byte) (err error) {
+	if err = t.Time.UnmarshalJSON(b); err == nil {
+		t.Zoned = true
+		return nil
+	}
+	t.Time, err = time.Parse(`"`+wallClock+`"`, string(b))
+	return err
 }
 
 // NetworkError is the TLV network_error_code (SMPP 3.4 section 5.3.2.31).

@@ -47,6 +47,8 @@ type ReceiptRef struct {
 	MessageID string `json:"message_id"`
 	Segment   int    `json:"segment,omitempty"`
 	Segments  int    `json:"segments,omitempty"`
+	// Also are other segments of the message that the SMSC gave the same id.
+	Also []int `json:"also,omitempty"`
 	// Dest is the [HashAddress] of the destination.
 	Dest      uint16    `json:"dest,omitempty"`
 	Published time.Time `json:"published"`
@@ -116,12 +118,30 @@ type receiptEntry struct {
 	Others []ReceiptRef `json:"others,omitempty"`
 }
 
-// with puts an entry in front, in the place of one of the same segment. What has
-// expired goes.
+// Sharing lists the segments of the message that have the id, in order; one that
+// is not known counts as the first.
+func (r *ReceiptRef) Sharing() []int {
+	segments := append([]int{max(r.Segment, 1)}, r.Also...)
+	slices.Sort(segments)
+	return slices.Compact(segments)
+}
+
+// with puts an entry in front, in the place of one of the same message and id,
+// whose segments it takes over. What has expired goes.
 func (e *receiptEntry) with(ref ReceiptRef, now time.Time) receiptEntry {
+	ref.Also = slices.Clone(ref.Also)
 	kept := slices.DeleteFunc(e.live(now), func(r ReceiptRef) bool {
-		return r.Seq == ref.Seq && r.Segment == ref.Segment && r.MessageID == ref.MessageID
+		same := r.Seq == ref.Seq && r.MessageID == ref.MessageID && (r.Segment == ref.Segment || ref.MessageID != "")
+		if same && r.Segment != ref.Segment {
+			ref.Also = append(ref.Also, r.Segment)
+		}
+		if same {
+			ref.Also = append(ref.Also, r.Also...)
+		}
+		return same
 	})
+	slices.Sort(ref.Also)
+	ref.Also = slices.DeleteFunc(slices.Compact(ref.Also), func(segment int) bool { return segment == ref.Segment })
 	return receiptEntry{ref, kept[:min(len(kept), receiptsShared-1)]}
 }
 

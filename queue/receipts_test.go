@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -265,4 +266,39 @@ func TestReceiptsOfSegmentsAmendTheRecord(t *testing.T) {
 		t.Errorf("ended as %+v", e)
 	}
 	b.emptiesUnasked(intake)
+}
+
+// Segments that the SMSC gave one id share one entry, however many they are.
+func TestSegmentsOfOneIDShareAnEntry(t *testing.T) {
+	now := time.Now()
+	entry := receiptEntry{ReceiptRef: ReceiptRef{Seq: 1, MessageID: "p3", Segment: 1}}
+	for n := 2; n <= 9; n++ {
+		entry = entry.with(ReceiptRef{Seq: 1, MessageID: "p3", Segment: n}, now)
+	}
+	entry = entry.with(ReceiptRef{Seq: 1, MessageID: "p3", Segment: 4}, now) // stored again
+	entry = entry.with(ReceiptRef{Seq: 2, MessageID: "p3", Segment: 1}, now)
+	live := entry.live(now)
+	if len(live) != 2 || live[0].Seq != 2 || fmt.Sprint(live[1].Sharing()) != "[1 2 3 4 5 6 7 8 9]" || live[1].Segment != 4 {
+		t.Errorf("%+v; want message 2, and message 1 with 9 segments", live)
+	}
+}
+
+func TestReceiptTimes(t *testing.T) {
+	at := time.Date(2026, 11, 30, 21, 41, 0, 0, time.FixedZone("", 3*3600))
+	for want, had := range map[string]ReceiptTime{
+		`"2026-11-30T18:41:00Z"`: {at, true}, `"2026-11-30T21:41:00"`: {at, false},
+	} {
+		data, err := json.Marshal(had)
+		if err != nil || string(data) != want {
+			t.Errorf("%s, %v; want %s", data, err, want)
+		}
+		var back ReceiptTime
+		if err := json.Unmarshal(data, &back); err != nil || back.Zoned != had.Zoned || back.Minute() != 41 {
+			t.Errorf("%s was read as %+v, %v", data, back, err)
+		}
+	}
+	var none ReceiptTime
+	if err := json.Unmarshal([]byte(`"soon"`), &none); err == nil {
+		t.Error("a word was read as a time")
+	}
 }

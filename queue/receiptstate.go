@@ -20,6 +20,10 @@ type SegmentReceipts struct {
 	State string `json:"state"`
 	// Said names for each state the stored record that said it first.
 	Said map[string]uint64 `json:"said"`
+	// Last is what the newest receipt said.
+	Last string `json:"last,omitempty"`
+	// Records are the stored records of the newest receipts, newest last.
+	Records []uint64 `json:"records,omitempty"`
 }
 
 // stateKey is the key of a message's folded state.

@@ -152,12 +152,20 @@ func (t Text) IDTag() uint16 {
 	return uint16(tag)
 }
 
-// Receipts configures how a receipt's message id is matched with the one of
-// the submit_sm_resp: exactly, else in lower case, else without leading zeros.
+// Receipts configures how receipts are read and matched: by the message id of
+// the submit_sm_resp, exactly, else in lower case, else without leading zeros.
 // With hex here and decimal there, ids are compared as numbers instead.
 type Receipts struct {
 	// Form of message_id in submit_sm_resp: opaque, hex or decimal; with the latter receipt_id too. Default opaque: as it is.
 	ResponseID IDForm `yaml:"response_id"`
 	// Form of the id in receipts: opaque, hex or decimal; with the latter response_id too. Default opaque: as it is.
 	ReceiptID IDForm `yaml:"receipt_id"`
+	// What words of the SMSC's own after "stat:" mean, as BLIST: rejected. Case does not matter.
+	States map[string]ReceiptState `yaml:"states"`
+	// Zone of the dates in receipts: a name as Europe/Moscow, or an offset as +03:00. Default none: done_at claims no zone.
+	Zone Zone `yaml:"zone"`
+	// What one receipt speaks for: segment, or message where the SMSC sends one for all segments. Default segment.
+	Per ReceiptPer `yaml:"per"`
+	// Take a text for a receipt that is not marked as one, where it has the form and its id and number are those of a message of this account. Default false.
+	Unmarked bool `yaml:"unmarked"`
 }

@@ -42,7 +42,7 @@ func (a *Account) setDefaults() {
 		EnquireLink:      EnquireLink{Interval: 30 * time.Second, Timeout: 10 * time.Second},
 		Unknown:          Unknown{Policy: UnknownRetry, Max: 1},
 		Text:             Text{DefaultAlphabet: GSM7, Long: LongUDH8, MaxSegments: 255, Language: LanguageNone},
-		Receipts:         Receipts{ResponseID: IDOpaque, ReceiptID: IDOpaque},
+		Receipts:         Receipts{ResponseID: IDOpaque, ReceiptID: IDOpaque, Per: PerSegment},
 	}
 }
 

@@ -148,6 +148,12 @@ func TestFaults(t *testing.T) {
 		{"receipt_id alone", account(", receipts: {receipt_id: hex}"), "accounts.acme.receipts.receipt_id: \"hex\" has no effect while response_id is opaque; set response_id to hex or decimal too"},
 		{"response_id alone", account(", receipts: {response_id: decimal}"), "set receipt_id to hex or decimal too"},
 		{"id form", account(", receipts: {response_id: octal}"), "use opaque, hex or decimal"},
+		{"receipt zone", account(", receipts: {zone: Moscow}"), "accounts.acme.receipts.zone: \"Moscow\" is no time zone; use a name as Europe/Moscow, an offset as +03:00, or UTC"},
+		{"receipt zone of the machine", account(", receipts: {zone: Local}"), "is no time zone"},
+		{"receipt per", account(", receipts: {per: part}"), "use segment or message"},
+		{"receipt state", account(", receipts: {states: {BLIST: refused}}"), "accounts.acme.receipts.states.BLIST: \"refused\" is not known here; use scheduled, enroute"},
+		{"receipt state of two words", account(", receipts: {states: {\"NO ROUTE\": rejected}}"), "is no word that stands after stat:"},
+		{"receipt state twice", account(", receipts: {states: {BLIST: rejected, blist: expired}}"), "names the same word as BLIST"},
 		{"profile", account(", profile: infobop"), "is not a known profile; use one of"},
 		{"status class", account(`, statuses: {"0x45": slow}`), `class "slow" is not known`},
 		{"status key", account(`, statuses: {"x45": retry}`), "accounts.acme.statuses.x45: "},
@@ -267,5 +273,23 @@ func TestLoadNamesAMissingFile(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"))
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The settings of receipts are taken as they are written, and printed so.
+func TestReceiptSettings(t *testing.T) {
+	for zone, offset := range map[string]int{"Europe/Moscow": 3 * 3600, "+03:00": 3 * 3600, "-0530": -(5*3600 + 1800), "+01": 3600, "UTC": 0} {
+		c := mustLoad(t, strings.Replace(minimal, "system_id: sluice", "system_id: sluice, receipts: {states: {BLIST: rejected, 9: expired}, per: message, unmarked: true, zone: "+zone+"}", 1), "ACME_PASSWORD=secret")
+		r := c.Accounts["acme"].Receipts
+		if r.States["BLIST"] != "rejected" || r.States["9"] != "expired" || r.Per != PerMessage || !r.Unmarked {
+			t.Errorf("receipts are %+v", r)
+		}
+		if _, got := time.Date(2026, 11, 30, 0, 0, 0, 0, r.Zone.Location()).Zone(); got != offset {
+			t.Errorf("%s: %d s ahead of UTC, want %d", zone, got, offset)
+		}
+	}
+	r := mustLoad(t, minimal, "ACME_PASSWORD=secret").Accounts["acme"].Receipts
+	if r.Per != PerSegment || r.Zone.Location() != nil || r.Unmarked || len(r.States) != 0 {
+		t.Errorf("defaults are %+v", r)
 	}
 }

@@ -305,6 +305,7 @@ func (v *validator) idTLV(at, tag string) {
 
 // receipts reports a form that would change nothing: there is nothing to convert between.
 func (v *validator) receipts(at string, r Receipts) {
+	v.receiptStates(at+".states", r.States)
 	switch {
 	case r.ResponseID == IDOpaque && r.ReceiptID != IDOpaque:
 		v.add(at+".receipt_id", string(r.ReceiptID), "has no effect while response_id is opaque", "set response_id to hex or decimal too, or leave both out")
