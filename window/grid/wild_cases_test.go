@@ -50,11 +50,16 @@ func (t *wildTable) add(c wildCase, rtt time.Duration) {
 		c.best = []oracleWith{{}}
 	}
 	for i := range c.best {
-		for len(c.best[i].rates) < c.binds { // its share
-			c.best[i].rates = append(c.best[i].rates, func(at float64) float64 { return c.could(at) / float64(c.binds) })
-		}
+		c.best[i].rate, c.best[i].lead = c.could, time.Duration(0.41*float64(rtt))
 	}
 	t.cases = append(t.cases, c)
+}
+
+// along is the same for a bucket of that depth whose ceiling moves.
+func along(w way, name string, length, depth float64, c limiter.Curve) wildCase {
+	return plain(w, name, length, func(at float64) float64 { return c(seconds(at)) }, func(*rand.Rand) limiter.Limiter {
+		return limiter.TokenBucket(c, depth, throttled)
+	})
 }
 
 // plain is a case of one limiter for the account.
@@ -94,10 +99,17 @@ func wildCases() (all []wildCase) {
 		{"2 busy host", (*wildTable).busyHost},
 		{"3 late refusals", (*wildTable).lateRefusals},
 		{"3b late acceptances", (*wildTable).lateAcceptances},
+		{"4 penalty that extends", (*wildTable).penalties},
 		{"5 closes the session", (*wildTable).closes},
 		{"6 silent above its rate", (*wildTable).silentAbove},
 		{"7 unequal binds", (*wildTable).unequalBinds},
 		{"8 quotas", (*wildTable).quotas},
+		{"9 slow accounts", (*wildTable).slowAccounts},
+		{"10 session quota", (*wildTable).sessionQuotas},
+		{"11 maintenance", (*wildTable).maintenance},
+		{"12 moving ceilings", (*wildTable).moving},
+		{"13 bursts of noise", (*wildTable).noiseBursts},
+		{"15 spacing", (*wildTable).spacing},
 	} {
 		t := wildTable{kind: k.kind}
 		k.fill(&t)
@@ -210,10 +222,6 @@ func (t *wildTable) unequalBinds() {
 		for _, rate := range rates {
 			total += rate
 		}
-		best := oracleWith{}
-		for _, rate := range rates {
-			best.rates = append(best.rates, constant(rate))
-		}
 		rtts := []time.Duration{10 * time.Millisecond, 250 * time.Millisecond}
 		if i%3 == 2 {
 			rtts = rtts[:1]
@@ -221,7 +229,7 @@ func (t *wildTable) unequalBinds() {
 		for _, rtt := range rtts {
 			t.add(wildCase{
 				name: fmt.Sprintf("binds of %v/s", rates), binds: len(rates), length: 1.5 * wildLength(total), could: constant(total),
-				best: []oracleWith{best},
+				best: []oracleWith{{each: rates}},
 				smsc: func(*rand.Rand) wildSMSC {
 					// The account's own place decides, not the session: a bind that comes again has the limit it had.
 					limits := make([]limiter.Limiter, len(rates))

@@ -85,21 +85,30 @@ func (s *wildSluice) ended(now time.Time, bind int, _ bool) {
 // rebind is what the controller asks for; today it never does.
 func (s *wildSluice) rebind(time.Time) (int, bool) { return 0, false }
 
-func (s *wildSluice) pace() float64 { return s.controller.Snapshot(time.Time{}).Pace }
+func (s *wildSluice) pace() float64 {
+	if now := s.controller.Snapshot(time.Time{}); now.Mode != window.Hold { // in a hold the pace is what it was before
+		return now.Pace
+	}
+	return 0
+}
 
 // oracleWith is what a sender knows that knows the SMSC.
 type oracleWith struct {
-	rates  []curve       // messages per second on each bind
+	rate   curve         // messages per second of the account, at the SMSC
+	each   []float64     // messages per second of each bind; nil: the account has one pace
 	margin float64       // of the rate that it paces at; 0.98 when 0
 	credit time.Duration // that is caught up after a stop
 	rebind int           // messages after which a session is begun anew; 0: never
 	window int           // messages in flight on a bind; 0: no limit
+	lead   time.Duration // from here to the SMSC
 }
 
-// wildOracle paces each bind by itself, the binds staggered.
+// wildOracle paces the account, its binds in turn, or each bind by itself, staggered.
 type wildOracle struct {
 	oracleWith
 	binds []oracleBind
+	slot  time.Time
+	next  int // bind that is asked first
 }
 
 type oracleBind struct {
@@ -113,38 +122,59 @@ func newWildOracle(binds int, with oracleWith) *wildOracle {
 	if with.margin == 0 {
 		with.margin = 0.98
 	}
-	return &wildOracle{oracleWith: with, binds: make([]oracleBind, binds)}
+	return &wildOracle{oracleWith: with, binds: make([]oracleBind, binds), slot: wildTime(0)}
 }
 
 func (o *wildOracle) due(now time.Time) (bind int, at time.Time, ok bool) {
 	for i := range o.binds {
-		b := &o.binds[i]
+		n := (o.next + i) % len(o.binds)
+		b := &o.binds[n]
 		if !b.up || o.oracleWith.rebind > 0 && b.sent >= o.oracleWith.rebind || o.window > 0 && b.sent-b.back >= o.window {
 			continue
 		}
-		if at.IsZero() || b.slot.Before(at) {
-			bind, at = i, b.slot
+		slot := o.slot
+		if o.each != nil {
+			slot = b.slot
 		}
-	}
-	if !at.IsZero() && !at.After(now) && o.rates[bind](now.Sub(wildTime(0)).Seconds()) <= 0 { // closed for now
-		at = now.Add(50 * time.Millisecond)
+		if at.IsZero() || slot.Before(at) {
+			bind, at = n, slot
+		}
 	}
 	return bind, at, !at.IsZero() && !at.After(now)
 }
 
 func (o *wildOracle) send(now time.Time, bind int, _, _ time.Time) window.Ticket {
+	o.next = bind + 1
 	b := &o.binds[bind]
 	b.sent++
-	if oldest := now.Add(-o.credit); b.slot.Before(oldest) {
-		b.slot = oldest
+	if o.each != nil {
+		b.slot = latest(b.slot, now.Add(-o.credit)).Add(seconds(1 / (o.margin * o.each[bind])))
+		return window.Ticket{}
 	}
-	b.slot = b.slot.Add(o.interval(now, bind))
+	o.slot = o.following(latest(o.slot, now.Add(-o.credit)))
 	return window.Ticket{}
 }
 
-func (o *wildOracle) interval(now time.Time, bind int) time.Duration {
-	rate := o.margin * o.rates[bind](now.Sub(wildTime(0)).Seconds())
-	return seconds(1 / max(1e-3, rate))
+// following is the slot after one: when the rate at the SMSC has made room for another message.
+func (o *wildOracle) following(slot time.Time) time.Time {
+	at := slot.Add(o.lead).Sub(wildTime(0)).Seconds()
+	rate := o.margin * o.rate(at)
+	if after := at + 1/rate; rate > 0 && o.margin*o.rate(after) == rate {
+		return slot.Add(seconds(1 / rate))
+	}
+	// The rate moves: add up small parts.
+	const parts = 20
+	sum, begin := 0.0, at
+	for sum < 1 {
+		rate = o.margin * o.rate(at)
+		width := 0.05
+		if rate > 0 {
+			width = min(width, 1/rate/parts)
+		}
+		sum += rate * width
+		at += width
+	}
+	return slot.Add(seconds(at - begin))
 }
 
 func (o *wildOracle) answer(_ time.Time, bind int, _ window.Ticket, _ window.Answer) {
@@ -152,8 +182,10 @@ func (o *wildOracle) answer(_ time.Time, bind int, _ window.Ticket, _ window.Ans
 }
 
 func (o *wildOracle) bound(now time.Time, bind int) {
-	stagger := o.interval(now, bind) * time.Duration(bind) / time.Duration(len(o.binds))
-	o.binds[bind] = oracleBind{up: true, slot: now.Add(stagger)}
+	o.binds[bind] = oracleBind{up: true, slot: now}
+	if o.each != nil {
+		o.binds[bind].slot = now.Add(seconds(float64(bind) / float64(len(o.binds)) / o.each[bind]))
+	}
 }
 
 func (o *wildOracle) ended(_ time.Time, bind int, _ bool) { o.binds[bind].up = false }
@@ -168,3 +200,10 @@ func (o *wildOracle) rebind(time.Time) (int, bool) {
 }
 
 func (o *wildOracle) pace() float64 { return 0 }
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

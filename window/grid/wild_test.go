@@ -166,5 +166,5 @@ func TestWildSmoke(t *testing.T) {
 
 // wildLeast is what an oracle reaches where the kind itself costs something.
 func wildLeast(kind string) float64 {
-	return map[string]float64{"2 busy host": 0.5}[kind]
+	return map[string]float64{"2 busy host": 0.5, "13 bursts of noise": 0.6}[kind]
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestWild plays the whole second set. SLUICE_SEEDS is how many seeds a case has (2), SLUICE_KIND the beginning of the
+// TestWild plays the whole second set. SLUICE_SEEDS is how many seeds a case has (3), SLUICE_KIND the beginning of the
 // kinds to play (all).
 func TestWild(t *testing.T) {
-	seeds := 2
+	seeds := 3
 	if text := os.Getenv("SLUICE_SEEDS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {

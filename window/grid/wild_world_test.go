@@ -32,6 +32,7 @@ type wildCase struct {
 	stops        stops
 	drops        float64 // seconds from one loss of all connections to the next; 0: none
 	places       bool    // limits are told when a submit is done
+	lost         float64 // share of the answers that never come, whatever the pace
 	best         []oracleWith
 }
 
@@ -100,7 +101,8 @@ type wildEvent struct {
 	kind   wildKind
 	bind   int8
 	answer window.Answer
-	peer   bool
+	peer   bool  // the SMSC ended the session
+	own    bool  // we did
 	life   int32 // of the session; an older one is gone
 	flight int32 // index of the message in flight
 }
@@ -293,7 +295,7 @@ func (w *world) pump() {
 			break
 		}
 		s.open = false
-		w.ended(wildEvent{bind: int8(i), life: s.life})
+		w.ended(wildEvent{bind: int8(i), life: s.life, own: true})
 	}
 	for w.sent < mostWild && (len(w.waiting) > 0 || w.endless()) {
 		bind, at, ok := w.sender.due(wildTime(w.now))
@@ -377,6 +379,11 @@ func (w *world) arrive(e wildEvent) {
 		if w.now.Seconds() >= w.warm+(w.length-w.warm)*2/3 {
 			w.lastTaken++
 		}
+		if w.lost > 0 && w.rnd.Float64() < w.lost {
+			e.at, e.answer = w.now+answerTimeout, window.Lost
+			w.push(e)
+			return
+		}
 	}
 	e.at = w.now + v.Service + w.trip(0.6, 0.025)
 	if !w.anyOrder {
@@ -441,7 +448,11 @@ func (w *world) ended(e wildEvent) {
 		w.sender.answer(wildTime(w.now), int(e.bind), w.flights[i].ticket, window.Lost)
 		w.count(window.Lost)
 	}
-	w.push(wildEvent{at: w.now + s.backoff, kind: wildBind, bind: e.bind})
+	after := s.backoff
+	if e.own { // nothing is in the way of a new session: the end of the old one, a connection and the bind
+		after = 50*time.Millisecond + 4*w.rtt
+	}
+	w.push(wildEvent{at: w.now + after, kind: wildBind, bind: e.bind})
 }
 
 func (w *world) inOrder(flights []int32) {
