@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWild plays the whole second set. SLUICE_SEEDS is how many seeds a case has (3), SLUICE_KIND the beginning of the
-// kinds to play (all).
+// TestWild plays the whole second set. SLUICE_SEEDS is how many seeds a case has (3), SLUICE_KIND the number of the
+// one kind to play, or guard (all).
 func TestWild(t *testing.T) {
 	seeds := 3
 	if text := os.Getenv("SLUICE_SEEDS"); text != "" {
@@ -21,13 +21,13 @@ func TestWild(t *testing.T) {
 		seeds = n
 	}
 	var cases []wildCase
-	for _, c := range wildCases() {
+	for _, c := range append(wildCases(), wildGuards()...) {
 		if number, _, _ := strings.Cut(c.kind, " "); os.Getenv("SLUICE_KIND") == "" || os.Getenv("SLUICE_KIND") == number {
 			cases = append(cases, c)
 		}
 	}
 	if len(cases) == 0 {
-		t.Fatalf("SLUICE_KIND=%q: there is no such kind; write 1, 2, 3, 3b or another", os.Getenv("SLUICE_KIND"))
+		t.Fatalf("SLUICE_KIND=%q: there is no such kind; write 1, 2, 3, 3b or another, or guard", os.Getenv("SLUICE_KIND"))
 	}
 	writeWild(&report, measureWild(cases, seeds))
 }

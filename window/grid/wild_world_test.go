@@ -31,6 +31,7 @@ type wildCase struct {
 	lockout      time.Duration
 	stops        stops
 	drops        float64 // seconds from one loss of all connections to the next; 0: none
+	dropsByPeer  bool    // the SMSC ends the sessions then
 	places       bool    // limits are told when a submit is done
 	lost         float64 // share of the answers that never come, whatever the pace
 	best         []oracleWith
@@ -234,7 +235,7 @@ func (w *world) handle(e wildEvent) {
 		for i := range w.sessions {
 			if s := &w.sessions[i]; s.open {
 				s.open = false
-				w.push(wildEvent{at: w.now, kind: wildEnded, bind: int8(i), life: s.life})
+				w.push(wildEvent{at: w.now, kind: wildEnded, bind: int8(i), life: s.life, peer: w.dropsByPeer})
 			}
 		}
 		w.push(wildEvent{at: w.now + seconds(w.drops), kind: wildDrop})
