@@ -47,7 +47,7 @@ type account struct {
 	moved   func()                     // called when it can pull again, or no longer
 	others  func(name string) *account // the gateway's accounts
 	routes  map[string]routePolicy
-	host    *hostBackoff
+	hosts   *hosts
 	slots   retrySlots
 	unknown unknownPolicy
 	metrics *metrics

@@ -9,7 +9,7 @@ import (
 )
 
 // The waits between two tries to bind. Bursts of binds have earned bans of 300 s, so every wait is drawn from the
-// upper half of a doubling range, and all binds to one host share it.
+// upper half of a doubling range, and all binds of one system_id at one address share it.
 const (
 	backoffFirst = time.Second
 	backoffMost  = time.Minute
@@ -32,8 +32,30 @@ const (
 	probeMost  = time.Hour
 )
 
-// hostBackoff spaces the connects to one SMSC host, whichever account they are for.
-type hostBackoff struct {
+// spacing keeps the connects to one SMSC host apart, whichever account and port they are for. A place in it is taken when a
+// connect is due, never ahead: who waits for longer holds up nobody.
+type spacing struct {
+	mu   sync.Mutex
+	next time.Time
+}
+
+// reserve takes the next connect and says how long to wait for it.
+func (s *spacing) reserve(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := now
+	if s.next.After(now) {
+		at = s.next
+	}
+	s.next = at.Add(connectGap)
+	return at.Sub(now)
+}
+
+// target is one address dialled for one system_id: how its connects and sessions ended says when the next may begin. What
+// another account suffers at the same host, or this one at another address, is none of its business.
+type target struct {
+	host *spacing
+
 	mu        sync.Mutex
 	failures  int
 	notBefore time.Time
@@ -42,23 +64,21 @@ type hostBackoff struct {
 
 // reserve takes the next connect and says how long to wait for it. Binds that wait together get connects that are
 // spaced, never one burst.
-func (h *hostBackoff) reserve(now time.Time) time.Duration {
+func (h *target) reserve(now time.Time) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := now
 	if h.notBefore.After(now) {
 		at = h.notBefore
 	}
-	gap := connectGap
 	if h.failures > 0 {
-		gap = h.step()
+		h.notBefore = at.Add(h.step())
 	}
-	h.notBefore = at.Add(gap)
 	return at.Sub(now)
 }
 
 // ended takes the end of a connect or session that lived that long; zero: it never came to be.
-func (h *hostBackoff) ended(now time.Time, lived time.Duration) {
+func (h *target) ended(now time.Time, lived time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if lived >= steadyAfter {
@@ -68,29 +88,29 @@ func (h *hostBackoff) ended(now time.Time, lived time.Duration) {
 	h.delay(now.Add(h.step()))
 }
 
-// ghost takes an 0x05: no bind to this host is tried for 30 to 60 s.
-func (h *hostBackoff) ghost(now time.Time) {
+// ghost takes an 0x05: no bind of the system_id to this address is tried for 30 to 60 s.
+func (h *target) ghost(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures++
 	h.delay(now.Add(ghostLeast + time.Duration(h.random()*float64(ghostMost-ghostLeast))))
 }
 
-// next is when a bind to the host may be tried again at the earliest.
-func (h *hostBackoff) next() time.Time {
+// next is when a bind may be tried again at the earliest.
+func (h *target) next() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.notBefore
 }
 
-func (h *hostBackoff) delay(until time.Time) {
+func (h *target) delay(until time.Time) {
 	if until.After(h.notBefore) {
 		h.notBefore = until
 	}
 }
 
 // step draws a wait from the upper half of the range that the failures so far have reached.
-func (h *hostBackoff) step() time.Duration {
+func (h *target) step() time.Duration {
 	span := backoffMost
 	if n := h.failures - 1; n < 6 {
 		span = min(backoffFirst<<max(n, 0), backoffMost)
@@ -98,28 +118,40 @@ func (h *hostBackoff) step() time.Duration {
 	return span/2 + time.Duration(h.random()*float64(span/2))
 }
 
-// hosts hands every bind to one host the same back-off, whatever the port: what counts connects there counts those of
-// an address.
+// hosts hands every bind of one system_id to one address the same back-off, and every connect to one host the same
+// spacing, whatever the port: what counts connects there counts those of an address.
 type hosts struct {
-	mu   sync.Mutex
-	byID map[string]*hostBackoff
+	random func() float64
+
+	mu      sync.Mutex
+	hosts   map[string]*spacing
+	targets map[[2]string]*target
 }
 
-func newHosts() *hosts { return &hosts{byID: map[string]*hostBackoff{}} }
+func newHosts() *hosts {
+	return &hosts{random: rand.Float64, hosts: map[string]*spacing{}, targets: map[[2]string]*target{}}
+}
 
-func (h *hosts) of(address string) *hostBackoff {
-	id := strings.ToLower(address)
-	if host, _, err := net.SplitHostPort(id); err == nil {
-		id = strings.TrimSuffix(host, ".")
+func (h *hosts) of(address, systemID string) *target {
+	address = strings.ToLower(address)
+	host := address
+	if name, port, err := net.SplitHostPort(address); err == nil {
+		host = strings.TrimSuffix(name, ".")
+		address = net.JoinHostPort(host, port)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := h.byID[id]
-	if b == nil {
-		b = &hostBackoff{random: rand.Float64}
-		h.byID[id] = b
+	s := h.hosts[host]
+	if s == nil {
+		s = new(spacing)
+		h.hosts[host] = s
 	}
-	return b
+	t := h.targets[[2]string{address, systemID}]
+	if t == nil {
+		t = &target{host: s, random: h.random}
+		h.targets[[2]string{address, systemID}] = t
+	}
+	return t
 }
 
 // slowProbe is the wait of an account in config state: 5 min, doubling to 60 min, until a bind and a submit pass.

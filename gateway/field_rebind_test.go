@@ -22,11 +22,13 @@ import (
 
 // pipeAccount is an account whose binds reach the fake SMSC over net.Pipe, so that all of it runs in virtual time.
 func pipeAccount(s *testserver.Server, binds int, seed uint64) *account {
+	hosts := newHosts()
+	hosts.random = rand.New(rand.NewPCG(seed, 17)).Float64
 	a := &account{
 		name: "acme", table: classify.Default(),
-		cfg:  &config.Account{Bind: config.Transceiver, Address: []string{"smsc.example.net:2775"}},
-		smpp: smpp.Config{SystemID: "sluice", Password: "secret"},
-		host: &hostBackoff{random: rand.New(rand.NewPCG(seed, 17)).Float64}, metrics: newMetrics(nil), counts: newMetrics(nil).of("acme"), log: discard(),
+		cfg:   &config.Account{Bind: config.Transceiver, Address: []string{"smsc.example.net:2775"}},
+		smpp:  smpp.Config{SystemID: "sluice", Password: "secret"},
+		hosts: hosts, metrics: newMetrics(nil), counts: newMetrics(nil).of("acme"), log: discard(),
 		gate: window.NewGate(window.NewController(window.Config{})), binds: map[window.BindID]*bind{},
 	}
 	a.dial = func(ctx context.Context, _ smpp.Config) (net.Conn, error) {
@@ -194,4 +196,50 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	c.once.Do(c.closed)
 	return c.Conn.Close()
+}
+
+// Two accounts at one host: one is refused every connect for an hour, the session of the other ends once. The healthy one
+// is bound again within 3 s (it was 56 s: the back-off was the host's), and so is one whose second address works.
+func TestHealthyAccountIsNotHeldUpByAnother(t *testing.T) {
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			s := testserver.New(testserver.Scenario{})
+			ill, healthy := pipeAccount(s, 1, seed), pipeAccount(s, 1, seed)
+			ill.cfg.SystemID, healthy.cfg.SystemID = "ill", "healthy"
+			healthy.hosts = ill.hosts
+			two := pipeAccount(s, 1, seed)
+			two.hosts, two.cfg.SystemID = ill.hosts, "two"
+			two.cfg.Address = []string{"smsc.example.net:2775", "smsc2.example.net:2775"}
+			serve := ill.dial
+			refused := func(context.Context, smpp.Config) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+			}
+			ill.dial = refused
+			two.dial = func(ctx context.Context, cfg smpp.Config) (net.Conn, error) {
+				if cfg.Address == "smsc.example.net:2775" {
+					return refused(ctx, cfg)
+				}
+				return serve(ctx, cfg)
+			}
+			stopIll, stopHealthy := superviseAll(t, ill), superviseAll(t, healthy)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if at := healthy.keepers[0].standing(); at.state != Bound {
+				t.Fatalf("seed %d: the healthy account is %s: %s", seed, at.state, at.reason)
+			}
+			began := time.Now()
+			stopTwo := superviseAll(t, two)
+			s.Disconnect(0, testserver.FIN)
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			for name, a := range map[string]*account{"the healthy account": healthy, "the account with two addresses": two} {
+				if at := a.keepers[0].standing(); at.state != Bound || at.since.Before(began) {
+					t.Errorf("seed %d: 3 s later %s is %s since %v: %s", seed, name, at.state, at.since, at.reason)
+				}
+			}
+			stopIll()
+			stopHealthy()
+			stopTwo()
+		})
+	}
 }

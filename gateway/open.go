@@ -72,7 +72,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 	inbound, closeInbound := context.WithCancel(work)
 	a := &account{
 		name: name, cfg: cfg, table: table, dial: smpp.Dial, metrics: g.metrics, counts: g.metrics.of(name), log: g.log.With("account", name),
-		host: hosts.of(cfg.Address[0]), random: rand.Float64, routes: map[string]routePolicy{},
+		hosts: hosts, random: rand.Float64, routes: map[string]routePolicy{},
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},

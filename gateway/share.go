@@ -105,6 +105,9 @@ func (t *tenure) offer(now time.Time, should stake, others []claimant, w whole) 
 	case nothing:
 		goal = stake{should.rate / 2, (should.window + 1) / 2, (should.binds + 1) / 2}
 	}
+	if t.has.binds == 0 {
+		goal.binds = max(goal.binds, (should.binds+1)/2) // a standby has a share of the rate already, and no use for it
+	}
 	if w != t.limits { // an operator has changed them: nobody has to go first
 		goal.window, goal.binds = should.window, should.binds
 	}

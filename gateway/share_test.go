@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"sluice/queue"
 )
 
 func TestFairShares(t *testing.T) {
@@ -193,4 +195,40 @@ func TestShareOfWhoComesAndGoes(t *testing.T) {
 	want("not yet", second, stake{0.5, 20, 2})
 	step(time.Second, second)
 	want("one term later", second, stake{1, 40, 4})
+}
+
+// Two instances and one bind: the standby takes it over in the round in which it knows that the other has gone, whatever
+// its own share of the rate is. A lease outlives a process by 10 s at most, and a round is every 3 s: 13 s.
+func TestStandbyTakesTheOnlyBindOver(t *testing.T) {
+	for _, demand := range []int{0, 1} {
+		b := &board{said: map[string]claimant{}, members: map[string]*member{}, w: whole{binds: 1}}
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		active, standby := &member{name: "a", demand: 1}, &member{name: "b", demand: demand}
+		round := func(members ...*member) {
+			now = now.Add(leaseEvery)
+			for _, m := range members {
+				b.read(m)
+				b.write(m, now)
+				b.read(m)
+			}
+		}
+		for range 20 {
+			round(active, standby)
+		}
+		if active.has.binds != 1 || standby.has.binds != 0 {
+			t.Fatalf("demand %d: %+v and %+v, want the one bind with the first", demand, active.has, standby.has)
+		}
+		died := now
+		for now.Sub(died) < queue.InstanceTTL {
+			round(standby)
+			if standby.has.binds != 0 {
+				t.Fatalf("demand %d: the bind was taken over while the lease lives", demand)
+			}
+		}
+		delete(b.said, "a")
+		round(standby)
+		if took := now.Sub(died); standby.has.binds != 1 || took > 15*time.Second {
+			t.Errorf("demand %d: %v after the death the standby has %+v, want the bind within 15 s", demand, took, standby.has)
+		}
+	}
 }

@@ -129,12 +129,24 @@ func (k *keeper) enter(s State, reason string, until time.Time, live *smpp.Sessi
 // supervise keeps the bind alive until ctx ends: it dials, binds, waits for the end of the session, and backs off.
 // Sessions never reconnect by themselves.
 func (k *keeper) supervise(ctx context.Context) {
-	for k.awaitWanted(ctx) && pause(ctx, k.account.host.reserve(time.Now())) {
+	for k.awaitWanted(ctx) {
+		t := k.target()
+		if !pause(ctx, t.reserve(time.Now())) || !pause(ctx, t.host.reserve(time.Now())) {
+			return
+		}
 		lived, err := k.runBind(ctx)
-		if ctx.Err() != nil || !k.backOff(ctx, lived, err) {
+		if ctx.Err() != nil || !k.backOff(ctx, t, lived, err) {
 			return
 		}
 	}
+}
+
+// target is what the bind dials next.
+func (k *keeper) target() *target { return k.account.hosts.of(k.dialled(), k.account.cfg.SystemID) }
+
+// dialled is the address whose turn it is.
+func (k *keeper) dialled() string {
+	return k.account.cfg.Address[k.address%len(k.account.cfg.Address)]
 }
 
 // runBind opens the sessions of the bind and serves them; it returns how long the bind lived.
@@ -159,7 +171,7 @@ func (k *keeper) open(ctx context.Context) (sessions []*smpp.Session, err error)
 	for _, mode := range modes {
 		cfg := a.smpp
 		cfg.Mode = mode
-		cfg.Address = a.cfg.Address[k.address%len(a.cfg.Address)]
+		cfg.Address = k.dialled()
 		session, err := a.connect(ctx, cfg)
 		if err != nil {
 			for _, s := range sessions {
@@ -247,8 +259,8 @@ func (k *keeper) awaitWanted(ctx context.Context) bool {
 	}
 }
 
-// backOff notes how a bind ended and prepares the wait before the next one. It returns false when ctx ended.
-func (k *keeper) backOff(ctx context.Context, lived time.Duration, err error) bool {
+// backOff notes how a bind to t ended and prepares the wait before the next one. It returns false when ctx ended.
+func (k *keeper) backOff(ctx context.Context, t *target, lived time.Duration, err error) bool {
 	a, now := k.account, time.Now()
 	var refused *smpp.BindError
 	var misconfigured *configError
@@ -265,19 +277,19 @@ func (k *keeper) backOff(ctx context.Context, lived time.Duration, err error) bo
 				v.Name, uint32(refused.Status), strings.TrimSuffix(v.Why, ".")))
 		}
 		if refused.Status == pdu.StatusAlreadyBound {
-			a.host.ghost(now)
+			t.ghost(now)
 		} else {
-			a.host.ended(now, 0)
+			t.ended(now, 0)
 		}
 	default:
-		a.host.ended(now, lived)
+		t.ended(now, lived)
 	}
 	a.metrics.reconnects.WithLabelValues(a.name, endReason(err)).Inc()
 	reason := "the session ended"
 	if err != nil {
 		reason = err.Error()
 	}
-	k.enter(Unbound, reason, a.host.next(), nil)
+	k.enter(Unbound, reason, k.target().next(), nil)
 	return true
 }
 
