@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -41,6 +44,7 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	defer ignoreHangup(log)()
 	for _, w := range cfg.Warnings() {
 		log.Warn("configuration", "warning", w)
 	}
@@ -60,6 +64,22 @@ func run(c *cli.Context) error {
 	}
 	log.Info("sluice stopped")
 	return nil
+}
+
+// ignoreHangup keeps SIGHUP from ending the process, with the queue inside it, until the returned function is called: a
+// terminal that closes sends it, and so does whoever expects the configuration to be read anew.
+func ignoreHangup(log *slog.Logger) (stop func()) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go func() { // until it is closed
+		for range hangup {
+			log.Warn("SIGHUP is ignored: the configuration is read at the start only; restart to apply a change")
+		}
+	}()
+	return func() {
+		signal.Stop(hangup)
+		close(hangup)
+	}
 }
 
 func logger(w io.Writer, format, level string) (*slog.Logger, error) {
