@@ -16,6 +16,7 @@ import (
 
 	"sluice/gateway/admin"
 	"sluice/gateway/config"
+	"sluice/internal/loglimit"
 	"sluice/queue"
 )
 
@@ -34,7 +35,7 @@ const connectPatience = 15 * time.Second
 
 // Options are what a gateway gets from its program. The zero value works.
 type Options struct {
-	Logger   *slog.Logger         // default: discards
+	Logger   *slog.Logger         // default: discards; gets at most a few lines of one kind a minute, and their number
 	Registry *prometheus.Registry // default: a new one
 	Version  string               // of the program, for the admin plane and the metrics
 	Commit   string
@@ -65,6 +66,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	limited := loglimit.New(opts.Logger.Handler())
+	opts.Logger = slog.New(limited)
 	if opts.Registry == nil {
 		opts.Registry = prometheus.NewRegistry()
 	}
@@ -73,6 +76,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 	}
 	g := &Gateway{cfg: cfg, opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registry)}
 	g.queue = queue.NewMetrics(opts.Registry)
+	g.teardown.push("log", func(context.Context) error { limited.Flush(); return nil })
 	g.metrics.buildInfo.WithLabelValues(opts.Version, opts.Commit).Set(1)
 	for _, step := range []func(context.Context) error{
 		g.startNATS, g.ensureTopology, g.openJournal, g.watchCancels, g.openPresence, g.openAccounts, g.serveAdmin, g.serveHTTP,
