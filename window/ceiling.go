@@ -48,6 +48,7 @@ type search struct {
 	base, proven float64 // ceiling before the probe; highest rate that stood
 	climbed      float64 // messages accepted by the probe
 	from         time.Time
+	found        bool    // something was refused: the ceiling is no longer anywhere
 	owed         float64 // messages to be accepted before the next probe
 }
 
@@ -98,6 +99,7 @@ func (c *Controller) accept(now time.Time, t Ticket, s Signal) {
 func (c *Controller) trial(now time.Time, t Ticket, s Signal) {
 	switch {
 	case t.paced && s.Congestion < loaded:
+		c.since = c.since.Add(t.overdue)
 		c.climb(now)
 	case t.paced: // it is asked for no more than this
 	case t.capped: // the level is tried as soon as the operator's cap lets it
@@ -109,7 +111,7 @@ func (c *Controller) trial(now time.Time, t Ticket, s Signal) {
 			c.fresh = 0
 		}
 		if c.strays++; c.strays > 1+tolerated*c.fresh {
-			c.unused(now)
+			c.idled(now)
 		}
 	}
 }
@@ -152,6 +154,7 @@ func (c *Controller) mayProbe(now time.Time) bool {
 // refuse takes a 0x58, a 0x14 or a cry of congestion.
 func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
 	c.shrinkOnce(t)
+	c.found = true
 	if t.step > 0 {
 		c.owe(c.owed + c.price(max(t.step, c.step)))
 	}
@@ -243,7 +246,20 @@ func (c *Controller) hasMoved(now time.Time) bool {
 	return c.climbed-c.base*now.Sub(c.from).Seconds() > c.base*moved.Seconds()
 }
 
-// unused ends a probe whose level is not being tried, for want of messages or of window.
+// idled ends a probe that had too few messages to try its level. That says nothing about the ceiling, so the search goes
+// on from there, as bold as before, when there are enough; only if they would have filled the ceiling, and the SMSC has
+// refused before, the next level is a finer one.
+func (c *Controller) idled(now time.Time) {
+	d := Decision{Was: c.ceiling, Tried: c.pace, Wait: dwell}
+	if c.found && c.fresh >= cruise*c.proven*now.Sub(c.since).Seconds() {
+		c.step = max(fine, c.step/4)
+	}
+	c.ceiling = c.proven
+	c.quiet = latest(c.quiet, now.Add(dwell))
+	c.cruise(now, ReasonProbeIdle, d)
+}
+
+// unused ends a probe whose level is not being tried for want of window.
 func (c *Controller) unused(now time.Time) {
 	d := Decision{Was: c.ceiling, Tried: c.pace}
 	c.ceiling, c.step = c.proven, max(fine, c.step/4)

@@ -97,6 +97,9 @@ const (
 	// pause is how long nothing was sent when a bucket may have filled up.
 	pause = 100 * time.Millisecond
 
+	// arrears are all that is made up for slots that we overslept: about what the smallest buckets save up.
+	arrears = 60 * time.Millisecond
+
 	congested = 90 // congestion_state that counts as a refusal
 	loaded    = 80 // congestion_state that lets no probe start
 )
@@ -111,10 +114,11 @@ type Controller struct {
 	mode    Mode
 	ceiling float64 // messages per second, like pace
 	pace    float64
-	slot    time.Time // when the next message is due
-	issued  int64     // newest ticket
-	epoch   int64     // newest ticket at the newest decision
-	born    int64     // newest ticket at the start, or when everything was forgotten
+	slot    time.Time     // when the next message is due
+	arrears time.Duration // of slots that we overslept, to be made up for
+	issued  int64         // newest ticket
+	epoch   int64         // newest ticket at the newest decision
+	born    int64         // newest ticket at the start, or when everything was forgotten
 
 	unanswered int       // tickets without result
 	full       time.Time // last time that MaxWindow let nothing start
@@ -137,6 +141,8 @@ type Ticket struct {
 	capped bool    // MaxWindow was the limit
 	held   bool    // the bind's window was
 	idle   bool    // it came after a pause
+
+	overdue time.Duration // how late we were ourselves with a message that was there
 }
 
 // NewController starts from the declared rate, else from the remembered ceiling, else from nothing. Values that make
@@ -269,8 +275,14 @@ func (c *Controller) accountRoom() int {
 
 // OnSend issues the ticket of a message that the bind writes now. Whether the pace was what it waited for is inferred
 // from the time: a message that leaves at its slot did, one that leaves later waited for something else. A caller
-// that overslept a slot passes the slot's time, see Gate.
-func (c *Controller) OnSend(now time.Time, id BindID) Ticket {
+// that overslept a slot passes the slot's time or calls OnSendLate, see Gate.
+func (c *Controller) OnSend(now time.Time, id BindID) Ticket { return c.send(now, id, false) }
+
+// OnSendLate is OnSend for a message that was there when its slot came, while the caller was late: such messages are
+// paced, and what a probe learns from them only takes as much longer. Up to 60 ms are made up for.
+func (c *Controller) OnSendLate(now time.Time, id BindID) Ticket { return c.send(now, id, true) }
+
+func (c *Controller) send(now time.Time, id BindID, overslept bool) Ticket {
 	b := c.bind(id)
 	if b == nil {
 		return Ticket{}
@@ -284,6 +296,9 @@ func (c *Controller) OnSend(now time.Time, id BindID) Ticket {
 	b.unanswered++
 	behind := now.Sub(c.slot)
 	t := Ticket{bind: b, n: c.issued, seq: b.sent, at: now, paced: behind <= late, idle: behind > pause}
+	if overslept && !t.paced {
+		t.paced, t.idle, t.overdue = true, false, behind
+	}
 	t.capped = !t.paced && !c.full.Before(c.slot)
 	t.held = !t.paced && !b.full.Before(c.slot)
 	if c.mode == Probe {
@@ -293,7 +308,13 @@ func (c *Controller) OnSend(now time.Time, id BindID) Ticket {
 	if behind > late { // all that is caught up
 		c.slot = now.Add(-late)
 	}
-	c.slot = c.slot.Add(c.interval())
+	gap := c.interval() // what we overslept is made up for by a pace half as high again
+	if c.arrears = min(arrears, c.arrears+t.overdue); c.arrears > 0 {
+		back := min(c.arrears, gap/3)
+		c.arrears -= back
+		gap -= back
+	}
+	c.slot = c.slot.Add(gap)
 	return t
 }
 

@@ -13,7 +13,8 @@ const (
 	ReasonProbeUp      Reason = "probe_up"        // a rate above the ceiling is tried
 	ReasonProbeKept    Reason = "probe_kept"      // it stood, the next level is tried
 	ReasonProbeRefused Reason = "probe_refused"   // it was refused
-	ReasonProbeUnused  Reason = "probe_unused"    // too few messages or places to try it
+	ReasonProbeUnused  Reason = "probe_unused"    // too few places to try it
+	ReasonProbeIdle    Reason = "probe_idle"      // too few messages to try it
 	ReasonCutExcess    Reason = "cut_excess"      // too many refusals at the ceiling: it is lowered
 	ReasonHold         Reason = "hold"            // nothing is accepted: silence
 	ReasonHoldTest     Reason = "hold_test"       // the test message of a hold was refused or lost

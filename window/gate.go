@@ -226,7 +226,8 @@ func (g *Gate) startDue(now time.Time) {
 		}
 		s := b.starting.first
 		g.leave(s)
-		g.begin(s, dated(now, at, latest(s.since, b.opened)))
+		from, overdue := dated(now, at, latest(s.since, b.opened))
+		g.begin(s, from, overdue)
 		s.finish(nil)
 	}
 }
@@ -260,22 +261,29 @@ func (g *Gate) nextDue(now time.Time) (due *gateBind, at time.Time) {
 }
 
 // dated is the time a start counts from: its slot, if it has waited for that and no longer than a timer may be late.
-func dated(now, at, waiting time.Time) time.Time {
-	if !waiting.Before(at) {
-		return now
+// Else it is now, and overdue says whether it has waited for the slot.
+func dated(now, at, waiting time.Time) (from time.Time, overdue bool) {
+	slot := at.Add(late)
+	switch {
+	case !waiting.Before(at), !slot.Before(now):
+		return now, false
+	case now.Sub(slot) <= overslept:
+		return slot, false
+	default:
+		return now, true
 	}
-	if slot := at.Add(late); slot.Before(now) && now.Sub(slot) <= overslept {
-		return slot
-	}
-	return now
 }
 
 // begin counts a permit as sent.
-func (g *Gate) begin(s *place, now time.Time) {
+func (g *Gate) begin(s *place, from time.Time, overdue bool) {
 	s.state = started
 	s.bind.reserved--
 	g.reserved--
-	s.ticket = g.controller.OnSend(now, s.bind.id)
+	if overdue {
+		s.ticket = g.controller.OnSendLate(from, s.bind.id)
+		return
+	}
+	s.ticket = g.controller.OnSend(from, s.bind.id)
 }
 
 // leave takes a permit out of those that wait to start.

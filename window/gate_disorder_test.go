@@ -47,16 +47,18 @@ func TestDatedToTheSlot(t *testing.T) {
 		name         string
 		now, waiting time.Time
 		want         time.Time
+		overdue      bool
 	}{
-		{"in time", at, before, at},
-		{"within the tolerance", at.Add(late / 2), before, at.Add(late / 2)},
-		{"late", at.Add(5 * time.Millisecond), before, slot},
-		{"just on time", slot.Add(overslept), before, slot},
-		{"too late", slot.Add(overslept + 1), before, slot.Add(overslept + 1)},
-		{"came after the slot", at.Add(5 * time.Millisecond), at.Add(time.Millisecond), at.Add(5 * time.Millisecond)},
+		{"in time", at, before, at, false},
+		{"within the tolerance", at.Add(late / 2), before, at.Add(late / 2), false},
+		{"late", at.Add(5 * time.Millisecond), before, slot, false},
+		{"just on time", slot.Add(overslept), before, slot, false},
+		{"too late", slot.Add(overslept + 1), before, slot.Add(overslept + 1), true},
+		{"came after the slot", at.Add(5 * time.Millisecond), at.Add(time.Millisecond), at.Add(5 * time.Millisecond), false},
+		{"came long after the slot", at.Add(time.Minute), at.Add(time.Second), at.Add(time.Minute), false},
 	} {
-		if got := dated(tt.now, at, tt.waiting); !got.Equal(tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, got.Sub(at), tt.want.Sub(at))
+		if got, overdue := dated(tt.now, at, tt.waiting); !got.Equal(tt.want) || overdue != tt.overdue {
+			t.Errorf("%s: %v, overdue %v; want %v, %v", tt.name, got.Sub(at), overdue, tt.want.Sub(at), tt.overdue)
 		}
 	}
 }

@@ -35,7 +35,9 @@ func (d Decision) sentence() string {
 	case ReasonProbeRefused:
 		return fmt.Sprintf("probe to %s refused after %s accepted; %s; %s", rate(d.Tried), count(d.Accepted), d.ceiling(), d.next())
 	case ReasonProbeUnused:
-		return fmt.Sprintf("probe to %s ends unused, too few messages or places to try it; %s; %s", rate(d.Tried), d.ceiling(), d.next())
+		return fmt.Sprintf("probe to %s ends unused, too few places to try it; %s; %s", rate(d.Tried), d.ceiling(), d.next())
+	case ReasonProbeIdle:
+		return fmt.Sprintf("probe to %s ends, too few messages to try it; %s", rate(d.Tried), d.ceiling())
 	case ReasonCutExcess:
 		return fmt.Sprintf("%s of %s refused; %s; window %s; %s", count(d.Refused), count(d.Accepted+d.Refused), d.ceiling(), d.window(), d.next())
 	case ReasonHold:

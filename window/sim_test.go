@@ -28,13 +28,14 @@ type scenario struct {
 	warm   time.Duration // left out of the figures; default a quarter of length
 
 	config    Config
-	senders   []time.Duration               // start of each sender; default one at 0
-	arrivals  func(t time.Duration) float64 // messages per second coming in; nil: there is always one waiting
-	messages  int                           // end when as many have an answer other than a refusal; 0: end after length
-	lost      float64                       // share of answers that never come; they time out after 30 s
-	local     bool                          // the network adds next to nothing to the service time
-	unordered bool                          // answers may overtake each other
-	down      []time.Duration               // the connections break and are back after 5 s
+	senders   []time.Duration                     // start of each sender; default one at 0
+	arrivals  func(t time.Duration) float64       // messages per second coming in; nil: there is always one waiting
+	messages  int                                 // end when as many have an answer other than a refusal; 0: end after length
+	lost      float64                             // share of answers that never come; they time out after 30 s
+	local     bool                                // the network adds next to nothing to the service time
+	unordered bool                                // answers may overtake each other
+	down      []time.Duration                     // the connections break and are back after 5 s
+	asleep    func(t time.Duration) time.Duration // when the sender, stopped at t, goes on; t if it is not; nil: never
 	inspect   func(now time.Time, c *Controller, s Signal, d Decision)
 }
 
@@ -220,6 +221,13 @@ func (s *simulation) push(e event) {
 func (s *simulation) clock() time.Time { return virtualStart().Add(s.now) }
 
 func (s *simulation) handle(e event) {
+	if s.asleep != nil && (e.kind == wake || e.kind == answer) {
+		if until := s.asleep(e.at); until > e.at {
+			e.at = until
+			s.push(e)
+			return
+		}
+	}
 	switch e.kind {
 	case wake:
 		if e.at >= e.from.wakeAt {
@@ -281,6 +289,7 @@ func (s *simulation) send(x *simSender) {
 			return
 		}
 		var chosen *simBind
+		var slot time.Time
 		soonest := time.Duration(math.MaxInt64)
 		for i := range x.binds {
 			b := x.binds[(x.turn+i)%len(x.binds)]
@@ -295,6 +304,7 @@ func (s *simulation) send(x *simSender) {
 				soonest = min(soonest, due)
 				continue
 			}
+			slot = at
 			chosen, x.turn = b, (x.turn+i+1)%len(x.binds)
 			break
 		}
@@ -306,12 +316,19 @@ func (s *simulation) send(x *simSender) {
 			return
 		}
 		x.waiting--
-		s.submit(x, chosen)
+		s.submit(x, chosen, slot)
 	}
 }
 
-func (s *simulation) submit(x *simSender, b *simBind) {
-	m := &inFlight{ticket: x.c.OnSend(s.clock(), b.id)}
+func (s *simulation) submit(x *simSender, b *simBind, slot time.Time) {
+	m := &inFlight{}
+	if from, overdue := dated(s.clock(), slot, virtualStart().Add(-time.Hour)); s.asleep != nil && overdue {
+		m.ticket = x.c.OnSendLate(from, b.id)
+	} else if s.asleep != nil {
+		m.ticket = x.c.OnSend(from, b.id)
+	} else {
+		m.ticket = x.c.OnSend(s.clock(), b.id)
+	}
 	if s.down != nil {
 		b.flying = append(b.flying, m)
 	}

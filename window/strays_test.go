@@ -35,10 +35,10 @@ func TestStraysDoNotEndAProbe(t *testing.T) {
 			}
 			unused := false
 			for _, d := range ctl.Decisions() {
-				unused = unused || d.Reason == ReasonProbeUnused
+				unused = unused || d.Reason == ReasonProbeIdle
 			}
 			if unused == c.climbs {
-				t.Errorf("a probe ended unused: %v, want %v", unused, !c.climbs)
+				t.Errorf("a probe ended for want of messages: %v, want %v", unused, !c.climbs)
 			}
 			if pace := ctl.Snapshot(now).Pace; (pace > 10*startRate) != c.climbs {
 				t.Errorf("the pace is %.1f/s; want it above %d/s: %v", pace, 10*startRate, c.climbs)
