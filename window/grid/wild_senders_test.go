@@ -63,7 +63,10 @@ func (s *wildSluice) send(now time.Time, bind int, slot, since time.Time) window
 	if b.opened.After(since) {
 		since = b.opened
 	}
-	if due := slot.Add(gateLate); since.Before(slot) && due.Before(now) && now.Sub(due) <= gateOverslept {
+	if due := slot.Add(gateLate); since.Before(slot) && due.Before(now) {
+		if now.Sub(due) > gateOverslept {
+			return s.controller.OnSendLate(now, b.id)
+		}
 		now = due
 	}
 	return s.controller.OnSend(now, b.id)
