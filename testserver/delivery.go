@@ -186,7 +186,7 @@ func (c *session) acknowledged(head pdu.Header) {
 	}
 	delete(c.unacked, head.Sequence)
 	s := c.srv
-	if head.Status == pdu.StatusOK {
+	if head.Status == pdu.StatusOK && head.ID != pdu.IDGenericNack { // a nack takes nothing, whatever its status
 		s.totals.acknowledged++
 		return
 	}

@@ -287,13 +287,14 @@ func TestPDUsThatCannotBeReadOrAreNotKnownKeepTheSession(t *testing.T) {
 			{pdu.Header{ID: pdu.IDSubmitSM, Sequence: 15}, []byte{0, 1}, pdu.IDSubmitSMResp, pdu.StatusInvCmdLen},
 			{pdu.Header{ID: pdu.IDBindReceiver, Sequence: 16}, nil, pdu.IDBindReceiverResp, pdu.StatusInvCmdLen},
 			{pdu.Header{ID: pdu.IDEnquireLink, Sequence: 17}, nil, pdu.IDEnquireLinkResp, pdu.StatusOK},
-			{pdu.Header{ID: pdu.IDEnquireLink, Sequence: 0xFFFFFFFF}, nil, pdu.IDGenericNack, pdu.StatusOK},
+			{pdu.Header{ID: pdu.IDEnquireLink, Sequence: 0xFFFFFFFF}, nil, pdu.IDGenericNack, pdu.StatusUnknownErr},
+			{pdu.Header{ID: pdu.IDEnquireLink}, nil, pdu.IDGenericNack, pdu.StatusUnknownErr},
 		}
 		for _, tt := range tests {
 			tt.head.Length = uint32(pdu.HeaderLen + len(tt.body))
 			c.write(append(tt.head.Append(nil), tt.body...))
 			r := c.want(tt.id, tt.want)
-			if tt.head.Sequence <= pdu.MaxSequence && r.Sequence != tt.head.Sequence {
+			if tt.id != pdu.IDGenericNack && r.Sequence != tt.head.Sequence {
 				t.Errorf("%v: sequence %d, want %d", tt.head.ID, r.Sequence, tt.head.Sequence)
 			}
 		}

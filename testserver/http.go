@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+	"unicode/utf16"
 
 	"sluice/smpp/pdu"
+	"sluice/smpp/text"
 )
 
 // maxBody bounds a request body, in octets.
@@ -25,7 +27,7 @@ const maxBody = 1 << 20
 //	GET  /capacity                    Capacity; system_id, from and to in RFC 3339
 //	POST /limit                       SetLimits; a list of limits
 //	POST /scenario                    SetScenario; a whole scenario
-//	POST /mo                          InjectMO; an MO
+//	POST /mo                          InjectMO; an MO with text in UTF-8, sent under its data_coding (0, 1, 3, 8), or hex
 //	POST /disconnect                  Disconnect; bind (0 or absent: all), how (fin, rst, unbind)
 //	POST /reset                       Reset
 //
@@ -65,7 +67,11 @@ func (s *Server) Handler() http.Handler {
 	})
 	handle("POST /mo", func(r *http.Request) (any, error) {
 		var mo MO
-		if err := readBody(r, &mo); err != nil {
+		err := readBody(r, &mo)
+		if err != nil {
+			return nil, err
+		}
+		if mo.Text, err = octetsOf(mo.Text, mo.DataCoding); err != nil {
 			return nil, err
 		}
 		return done{1}, s.InjectMO(mo)
@@ -76,6 +82,41 @@ func (s *Server) Handler() http.Handler {
 		return done{1}, nil
 	})
 	return mux
+}
+
+// octetsOf writes a text in the alphabet of its data_coding (SMPP 3.4 section 5.2.19).
+func octetsOf(s string, dataCoding uint8) (string, error) {
+	limit := rune(0x7F)
+	switch dataCoding {
+	case 0:
+		octets, ok := text.AppendGSM7(nil, s)
+		if !ok {
+			return "", errors.New("text: has a character that GSM 7-bit lacks: use data_coding 8, or hex")
+		}
+		return string(octets), nil
+	case 1:
+	case 3:
+		limit = 0xFF
+	case 8:
+		var octets []byte
+		for _, unit := range utf16.Encode([]rune(s)) {
+			octets = append(octets, byte(unit>>8), byte(unit))
+		}
+		return string(octets), nil
+	default:
+		if s == "" {
+			return "", nil
+		}
+		return "", fmt.Errorf("text: data_coding 0x%02X has no alphabet that is known here: give the octets as hex", dataCoding)
+	}
+	octets := make([]byte, 0, len(s))
+	for _, r := range s {
+		if r > limit {
+			return "", fmt.Errorf("text: has a character that data_coding %d lacks: use data_coding 8, or hex", dataCoding)
+		}
+		octets = append(octets, byte(r))
+	}
+	return string(octets), nil
 }
 
 // done says how many things a request has changed.

@@ -1,6 +1,8 @@
 package testserver
 
 import (
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -232,8 +234,10 @@ type MO struct {
 	SystemID string `yaml:"system_id"`
 	From     string `yaml:"from"`
 	To       string `yaml:"to"`
-	// Text is sent octet by octet: write it in the alphabet of DataCoding.
-	Text       string `yaml:"text"`
+	// Text is sent octet by octet: write it in the alphabet of DataCoding. POST /mo takes UTF-8, and writes it so.
+	Text string `yaml:"text"`
+	// Hex are the octets of the text instead, as hexadecimal digits; what begins with a header needs esm_class 0x40.
+	Hex        string `yaml:"hex"`
 	DataCoding uint8  `yaml:"data_coding"`
 	// ESMClass is 0 for an ordinary message; a phone that types a receipt does not set it.
 	ESMClass uint8 `yaml:"esm_class"`
@@ -247,6 +251,16 @@ type MO struct {
 const shortMessageMax = 254
 
 func (m MO) delivery() (*delivery, error) {
+	if m.Hex != "" {
+		octets, err := hex.DecodeString(m.Hex)
+		switch {
+		case m.Text != "":
+			return nil, errors.New("testserver: MO: text and hex: give one of the two")
+		case err != nil:
+			return nil, fmt.Errorf("testserver: MO: hex: want an even number of hexadecimal digits: %w", err)
+		}
+		m.Text = string(octets)
+	}
 	d := &delivery{systemID: m.SystemID, dataSM: m.DataSM}
 	d.body = pdu.DeliverSM{
 		Source: address(m.From), Dest: address(m.To),

@@ -127,6 +127,10 @@ func (s *Server) leave(c *session) {
 	defer s.mu.Unlock()
 	delete(s.sessions, c)
 	s.free(c)
+	if c.unwritten > 0 {
+		c.uncount(c.unwritten)
+		c.unwritten = 0
+	}
 	now := s.now()
 	for _, it := range c.box.drain() {
 		if it.settles != 0 {

@@ -29,12 +29,13 @@ type session struct {
 	heard  atomic.Int64 // when the last octets came, in Unix nanoseconds
 
 	// The reader's own.
-	now      time.Time // when the octets at hand came
-	batch    []byte    // responses to the PDUs at hand
-	submitSM pdu.SubmitSM
-	frame    []byte        // the PDU at hand
-	pause    time.Duration // to be made before the next PDU; below 0 for ever
-	ending   bool          // a hangup is on its way: nothing more is read
+	now       time.Time // when the octets at hand came
+	batch     []byte    // responses to the PDUs at hand
+	submitSM  pdu.SubmitSM
+	frame     []byte        // the PDU at hand
+	pause     time.Duration // to be made before the next PDU; below 0 for ever
+	unwritten int           // submits answered in the batch, and counted as outstanding until it is written
+	ending    bool          // a hangup is on its way: nothing more is read
 
 	// Under the server's mutex.
 	account     *account // nil until it is bound
@@ -168,9 +169,21 @@ func (c *session) push() {
 	}
 }
 
+// written ends the submits that are answered in the batch at hand: until then they wait, whoever reads the next PDU.
+func (c *session) written() {
+	if c.unwritten == 0 {
+		return
+	}
+	c.srv.mu.Lock()
+	defer c.srv.mu.Unlock()
+	c.uncount(c.unwritten)
+	c.unwritten = 0
+}
+
 // flush is push, and waits while the writer cannot keep up. It must not be called under the server's mutex, which the
 // writer needs.
 func (c *session) flush() {
+	c.written()
 	c.push()
 	for c.box.crowded() {
 		select {
@@ -239,6 +252,9 @@ func (c *session) handle() {
 	s := c.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.unanswerable(head) {
+		return
+	}
 	switch head.ID {
 	case pdu.IDSubmitSM:
 		c.submit(head, body)
@@ -270,6 +286,24 @@ func (c *session) handle() {
 		s.totals.unknown++
 		c.respond(pdu.StatusInvCmdID, head.Sequence, &pdu.GenericNack{})
 	}
+}
+
+// unanswerable refuses a bind and an enquire_link whose sequence number no response can echo (SMPP 3.4 section 3.2: 1 to
+// 0x7FFFFFFF) with generic_nack, and does nothing else about it.
+func (c *session) unanswerable(head pdu.Header) bool {
+	if head.Sequence > 0 && head.Sequence <= pdu.MaxSequence {
+		return false
+	}
+	switch head.ID {
+	case pdu.IDBindTransceiver, pdu.IDBindTransmitter, pdu.IDBindReceiver:
+		c.srv.totals.bindsRefused[pdu.StatusUnknownErr.String()]++
+	case pdu.IDEnquireLink:
+	default:
+		return false
+	}
+	c.srv.totals.malformed++
+	c.respond(pdu.StatusUnknownErr, 0, &pdu.GenericNack{})
+	return true
 }
 
 // respond puts a response behind those at hand. Its fields are ours and fit, but for the sequence number, which is

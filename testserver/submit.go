@@ -231,7 +231,7 @@ func (c *session) queue(d *decision, number uint64) {
 	it := item{due: due, answer: d.answer, settles: number, epoch: s.epoch, limits: d.limits, held: d.held}
 	receipt, first := c.receipt(d, due)
 	if !due.After(c.now) && !first && d.plain() {
-		c.batch = c.settle(c.now, c.batch, &it)
+		c.batch = c.settleNow(&it)
 		if len(s.sc.Faults) > 0 {
 			c.push()
 			c.box.release(c.now)
@@ -249,6 +249,16 @@ func (c *session) queue(d *decision, number uint64) {
 	if receipt != nil && !first {
 		c.later(receipt)
 	}
+}
+
+// settleNow appends the answer to the batch. The submit counts as outstanding until that is written.
+func (c *session) settleNow(it *item) []byte {
+	if it.limits != nil {
+		it.limits.Done(c.now)
+	}
+	c.unwritten++
+	c.srv.ledger.answered(it.settles)
+	return c.srv.encode(c.batch, &it.answer)
 }
 
 // plain reports whether the answer may be sent at once and as it is.

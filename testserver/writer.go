@@ -132,9 +132,14 @@ func (c *session) conclude(now time.Time, it *item) {
 	if it.limits != nil {
 		it.limits.Done(now)
 	}
-	c.outstanding--
-	c.account.counters.outstanding--
-	c.srv.counters.outstanding--
+	c.uncount(1)
+}
+
+// uncount takes submits out of the counts of those that wait for their response.
+func (c *session) uncount(n int) {
+	c.outstanding -= n
+	c.account.counters.outstanding -= n
+	c.srv.counters.outstanding -= n
 }
 
 // encode appends the answer to a submit.

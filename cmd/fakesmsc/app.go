@@ -33,6 +33,7 @@ Examples:
   curl -s 'http://127.0.0.1:8090/ledger?duplicate=true'
   curl -s -X POST http://127.0.0.1:8090/limit -d '[{"kind": "token_bucket", "rate": 40, "burst": 4}]'
   curl -s -X POST http://127.0.0.1:8090/mo -d '{"from": "41791234567", "to": "info", "text": "hello"}'
+  curl -s -X POST http://127.0.0.1:8090/mo -d '{"from": "41791234567", "to": "info", "hex": "050003070201C3", "esm_class": 64}'
   curl -s -X POST 'http://127.0.0.1:8090/disconnect?how=rst'`
 
 // newApp is the command; it prints to out.
