@@ -47,6 +47,7 @@ func (c *session) bind(head pdu.Header, body []byte) {
 	s.totals.binds++
 	c.account, c.kind = s.account(request.SystemID), head.ID
 	c.account.bound++
+	c.slot = c.account.seat()
 	c.limits = s.limitsOf(c)
 	c.respond(pdu.StatusOK, head.Sequence, &pdu.BindResp{
 		Command: head.ID.Response(), SystemID: s.systemID(),
@@ -98,6 +99,9 @@ func (s *Server) admit(request *pdu.Bind, now time.Time) pdu.Status {
 			return pdu.StatusInvPaswd
 		}
 	}
+	if rules.Lockout > 0 && now.Before(s.account(request.SystemID).lockedUntil) {
+		return pdu.StatusBindFail
+	}
 	if rules.Max > 0 {
 		a := s.account(request.SystemID)
 		for len(a.ghosts) > 0 && !a.ghosts[0].After(now) {
@@ -108,4 +112,16 @@ func (s *Server) admit(request *pdu.Bind, now time.Time) pdu.Status {
 		}
 	}
 	return pdu.StatusOK
+}
+
+// seat takes the lowest slot that is free, counted from 1.
+func (a *account) seat() int {
+	for i, taken := range a.slots {
+		if !taken {
+			a.slots[i] = true
+			return i + 1
+		}
+	}
+	a.slots = append(a.slots, true)
+	return len(a.slots)
 }

@@ -27,7 +27,12 @@ func FuzzConnection(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0}, uint16(1))
 	sc := Scenario{
 		Latency: Between(0, time.Second), AnyOrder: true,
-		Limits: []Limit{{Kind: TokenBucket, Rate: PerSecond(1)}, {Kind: DestinationQueue, Rate: PerSecond(1), Size: 1}},
+		Limits: []Limit{
+			{Kind: TokenBucket, Rate: PerSecond(1)},
+			{Kind: DestinationQueue, Rate: PerSecond(1), Size: 1},
+			{Kind: Quota, Count: 2, Period: time.Hour, Over: BeSilent},
+			{Kind: SessionQuota, Count: 3, Over: CloseSession},
+		},
 		Errors: []ErrorRule{{Match: Match{Suffix: "9"}, Status: pdu.StatusSysErr}},
 		Faults: []Fault{
 			{Match: Match{Every: 2}, Kind: FaultDuplicate},

@@ -1,7 +1,6 @@
 package testserver
 
 import (
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -30,6 +29,27 @@ const (
 	LatencyOnly LimitKind = "latency_only"
 	// Noise refuses Share of all submits whatever the load.
 	Noise LimitKind = "noise"
+	// Delay refuses nothing and answers what the limits before it have let through only after By.
+	Delay LimitKind = "delay"
+	// Quota takes Count in each Period of the clock, or with Sliding in any.
+	Quota LimitKind = "quota"
+	// SessionQuota takes Count in each session, and then nothing until the client binds again.
+	SessionQuota LimitKind = "session_quota"
+	// Spacing takes Rate a second with 1/Rate between one and the next, Burst of them (1 when 0) at once after a pause.
+	Spacing LimitKind = "spacing"
+)
+
+// Over is what becomes of a submit that a limit does not let through.
+type Over string
+
+// What becomes of it; RefuseSubmit is the default.
+const (
+	// RefuseSubmit answers it with Status.
+	RefuseSubmit Over = "refuse"
+	// BeSilent does not answer it, nor take it.
+	BeSilent Over = "silent"
+	// CloseSession ends the session (FIN) instead of an answer; see BindRules.Lockout.
+	CloseSession Over = "close"
 )
 
 // Scope is what a limit counts.
@@ -52,12 +72,34 @@ type Limit struct {
 	Burst   float64 `yaml:"burst"`
 	Size    int     `yaml:"size"`
 	Share   Share   `yaml:"share"`
-	// Charge has refused submits cost as much as accepted ones (token_bucket and sliding_second).
+	// Charge has refused submits cost as much as accepted ones (token_bucket, sliding_second and quota).
 	Charge bool `yaml:"charge"`
 	// Floor is how many tokens a charging bucket can owe.
 	Floor float64 `yaml:"floor"`
 	// Penalty refuses everything until the client was silent for that long, once the limit has refused.
 	Penalty time.Duration `yaml:"penalty"`
+	// Pause refuses everything for that long after a refusal, whatever the client does. It excludes Penalty.
+	Pause time.Duration `yaml:"pause"`
+	// Count, Period, Phase and Sliding belong to the quotas: Count submits in each Period, which begins Phase after its
+	// multiples since midnight UTC on a Monday. A session_quota has a Count only.
+	Count   int           `yaml:"count"`
+	Period  time.Duration `yaml:"period"`
+	Phase   time.Duration `yaml:"phase"`
+	Sliding bool          `yaml:"sliding"`
+	// By belongs to delay.
+	By Span `yaml:"by"`
+	// Late is how long the SMSC takes to answer what it refuses; set any_order for the others to pass it.
+	Late Span `yaml:"late"`
+	// Others is another sender that submits to the limit too, as many a second, at random moments.
+	Others Rate `yaml:"others"`
+	// For and Every have the limit act only in the last For of every Every, counted from the first submit.
+	For   time.Duration `yaml:"for"`
+	Every time.Duration `yaml:"every"`
+	// Over says what becomes of what is too much.
+	Over Over `yaml:"over"`
+	// Slot restricts a limit per bind to one bind of the account: the first that binds has slot 1, and a bind that comes
+	// later the lowest that is free. 0: every bind has the limit.
+	Slot int `yaml:"slot"`
 	// Status answers what is refused; 0x58 when 0, 0x14 for the queues.
 	Status pdu.Status `yaml:"status"`
 }
@@ -73,51 +115,11 @@ func (l Limit) status() uint32 {
 	}
 }
 
-// build makes the limiter of l, or nil for a kind that needs the destination.
-func (l Limit) build(rnd *rand.Rand) limiter.Limiter {
-	var built limiter.Limiter
-	curve, status := l.Rate.curve(), l.status()
-	switch l.Kind {
-	case TokenBucket:
-		burst := l.Burst
-		if burst == 0 {
-			burst = math.Max(1, curve(0)/10)
-		}
-		if l.Charge {
-			built = limiter.ChargingBucket(curve, burst, l.Floor, status)
-		} else {
-			built = limiter.TokenBucket(curve, burst, status)
-		}
-	case CalendarSecond:
-		built = limiter.CalendarSecond(curve, status)
-	case SlidingSecond:
-		if l.Charge {
-			built = limiter.SlidingAttempts(curve, status)
-		} else {
-			built = limiter.SlidingSecond(curve, status)
-		}
-	case Queue:
-		built = limiter.FiniteQueue(curve, l.Size, status)
-	case Outstanding:
-		built = limiter.Outstanding(l.Size, status)
-	case LatencyOnly:
-		built = limiter.LatencyOnly(curve)
-	case Noise:
-		built = limiter.Noise(limiter.All(), float64(l.Share), rnd, status)
-	case DestinationQueue:
-		return nil
-	}
-	if built != nil && l.Penalty > 0 {
-		built = limiter.Penalty(built, l.Penalty)
-	}
-	return built
-}
-
-// buildAll makes the limiters of one scope for one account.
-func buildAll(limits []Limit, scope Scope, account string, rnd *rand.Rand) []limiter.Limiter {
+// buildAll makes the limiters of one scope for one account; those of a bind are for the bind in that slot.
+func buildAll(limits []Limit, scope Scope, account string, slot int, rnd *rand.Rand) []limiter.Limiter {
 	var built []limiter.Limiter
 	for _, l := range limits {
-		if l.Scope != scope && (l.Scope != "" || scope != PerAccount) {
+		if l.scope() != scope || l.Slot != 0 && l.Slot != slot {
 			continue
 		}
 		if l.Account != "" && l.Account != account {

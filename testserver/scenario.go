@@ -58,6 +58,8 @@ type BindRules struct {
 	Max int `yaml:"max"`
 	// Ghost is how long a session that ended without unbind still counts against Max.
 	Ghost time.Duration `yaml:"ghost"`
+	// Lockout is how long no bind of an account is accepted (0x0D) after a limit has ended one of its sessions.
+	Lockout time.Duration `yaml:"lockout"`
 	// Refuse turns binds away whatever their credentials.
 	Refuse Refusal `yaml:"refuse"`
 }

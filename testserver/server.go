@@ -45,6 +45,8 @@ type Server struct {
 type account struct {
 	systemID     string
 	bound        int
+	slots        []bool      // which of them are taken by a session
+	lockedUntil  time.Time   // before that no bind is accepted
 	ghosts       []time.Time // when each session that ended without unbind stops counting
 	limits       []limiter.Limiter
 	destinations []*destinationQueues
@@ -158,6 +160,7 @@ func (s *Server) free(c *session) {
 	}
 	c.freed = true
 	c.account.bound--
+	c.account.slots[c.slot-1] = false
 	if s.sc.Bind.Ghost > 0 && !c.unbound {
 		c.account.ghosts = append(c.account.ghosts, s.now().Add(s.sc.Bind.Ghost))
 	}
@@ -176,7 +179,7 @@ func (s *Server) account(systemID string) *account {
 
 // renewLimits builds all limits anew after they or the scenario changed.
 func (s *Server) renewLimits() {
-	s.limits = buildAll(s.sc.Limits, PerServer, "", s.rnd)
+	s.limits = buildAll(s.sc.Limits, PerServer, "", 0, s.rnd)
 	for _, a := range s.accounts {
 		s.renewAccount(a)
 	}
@@ -188,7 +191,7 @@ func (s *Server) renewLimits() {
 }
 
 func (s *Server) renewAccount(a *account) {
-	a.limits = buildAll(s.sc.Limits, PerAccount, a.systemID, s.rnd)
+	a.limits = buildAll(s.sc.Limits, PerAccount, a.systemID, 0, s.rnd)
 	a.destinations = buildDestinations(s.sc.Limits, a.systemID)
 	a.started = false
 }
@@ -197,7 +200,7 @@ func (s *Server) renewAccount(a *account) {
 func (s *Server) limitsOf(c *session) limiter.Limiter {
 	limits := append([]limiter.Limiter{}, s.limits...)
 	limits = append(limits, c.account.limits...)
-	limits = append(limits, buildAll(s.sc.Limits, PerBind, c.account.systemID, c.rnd)...)
+	limits = append(limits, buildAll(s.sc.Limits, PerBind, c.account.systemID, c.slot, c.rnd)...)
 	switch len(limits) {
 	case 0:
 		return nil
@@ -211,8 +214,8 @@ func (s *Server) limitsOf(c *session) limiter.Limiter {
 // begin notes the moment from which the account's present limits count.
 func (s *Server) begin(a *account, now time.Time) {
 	a.started = true
-	limits := buildAll(s.sc.Limits, PerServer, "", s.rnd)
-	limits = append(limits, buildAll(s.sc.Limits, PerAccount, a.systemID, s.rnd)...)
+	limits := buildAll(s.sc.Limits, PerServer, "", 0, s.rnd)
+	limits = append(limits, buildAll(s.sc.Limits, PerAccount, a.systemID, 0, s.rnd)...)
 	a.ceilings = append(a.ceilings, ceiling{from: now, limits: limiter.All(limits...)})
 }
 

@@ -40,6 +40,7 @@ type session struct {
 	// Under the server's mutex.
 	account     *account // nil until it is bound
 	kind        pdu.CommandID
+	slot        int             // its place in the account, from 1
 	limits      limiter.Limiter // nil when there are none
 	tallies     tallies
 	submits     uint64

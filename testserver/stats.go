@@ -12,7 +12,7 @@ import (
 type Counts struct {
 	Submits  uint64 `json:"submits"`
 	Accepted uint64 `json:"accepted"`
-	// Throttled were answered with 0x58 or 0x14.
+	// Throttled were refused with 0x58 or 0x14, those included that a limit left unanswered.
 	Throttled uint64 `json:"throttled"`
 	// Refused were answered with any other status, or with generic_nack.
 	Refused uint64 `json:"refused"`

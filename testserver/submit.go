@@ -66,7 +66,7 @@ func (c *session) judge(d *decision) {
 		verdict := c.limits.Arrive(c.now)
 		d.service = verdict.Service
 		if verdict.Refuse {
-			d.answer.status = pdu.Status(verdict.Status)
+			c.refused(d, verdict)
 			return
 		}
 		d.limits = c.limits
@@ -79,6 +79,18 @@ func (c *session) judge(d *decision) {
 	}
 	if s.sc.ChargeRefusedDestination {
 		d.answer.status = c.ruledOut()
+	}
+}
+
+// refused is what a limit does with a submit that it does not let through.
+func (c *session) refused(d *decision, verdict limiter.Verdict) {
+	d.answer.status = pdu.Status(verdict.Status)
+	d.swallow = verdict.Silent
+	if verdict.Close {
+		d.hangup, d.before = FIN, true
+		if until := c.now.Add(c.srv.sc.Bind.Lockout); until.After(c.account.lockedUntil) {
+			c.account.lockedUntil = until
+		}
 	}
 }
 

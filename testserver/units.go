@@ -89,14 +89,20 @@ func (s Span) or(fallback time.Duration) Span {
 	return s
 }
 
-// Rate is a number of messages a second: constant, in steps, or swinging. In YAML: 100, or a list of
-// {at: 20s, rate: 40}, or {mean: 100, swing: 0.5, period: 60s}.
+// Rate is a number of messages a second: constant, in steps, swinging, growing, or with dips. In YAML: 100, or a list of
+// {at: 20s, rate: 40}, or {mean: 100, swing: 0.5, period: 60s}, or {from: 10, to: 200, over: 5m}, or
+// {rate: 10, low: 1, for: 20s, every: 3m}.
 type Rate struct {
-	PerSecond float64        // constant, when there are no steps and no period
+	PerSecond float64        // constant, when nothing else is set; with Every the rate outside of the dips
 	Steps     []limiter.Step // each holds from its time until the next
 	Mean      float64
 	Swing     float64 // 0.5 goes from 50 to 150 % of the mean
 	Period    time.Duration
+	From, To  float64       // at the start, and after Over
+	Over      time.Duration // in which it grows, or falls, evenly
+	Low       float64       // in the last For of every Every
+	For       time.Duration
+	Every     time.Duration
 }
 
 // PerSecond is a constant rate.
@@ -111,27 +117,44 @@ func (r *Rate) UnmarshalYAML(node ast.Node) error {
 	case ast.ArrayNode:
 		return yaml.NodeToValue(node, &r.Steps, yaml.Strict(), durations())
 	case ast.MapNode:
-		var swing struct {
+		var curve struct {
 			Mean   float64       `yaml:"mean"`
 			Swing  float64       `yaml:"swing"`
 			Period time.Duration `yaml:"period"`
+			From   float64       `yaml:"from"`
+			To     float64       `yaml:"to"`
+			Over   time.Duration `yaml:"over"`
+			Rate   float64       `yaml:"rate"`
+			Low    float64       `yaml:"low"`
+			For    time.Duration `yaml:"for"`
+			Every  time.Duration `yaml:"every"`
 		}
-		if err := yaml.NodeToValue(node, &swing, yaml.Strict(), durations()); err != nil {
+		if err := yaml.NodeToValue(node, &curve, yaml.Strict(), durations()); err != nil {
 			return err
 		}
-		r.Mean, r.Swing, r.Period = swing.Mean, swing.Swing, swing.Period
+		r.Mean, r.Swing, r.Period = curve.Mean, curve.Swing, curve.Period
+		r.From, r.To, r.Over = curve.From, curve.To, curve.Over
+		r.PerSecond, r.Low, r.For, r.Every = curve.Rate, curve.Low, curve.For, curve.Every
 		return nil
 	}
 	value, err := strconv.ParseFloat(scalar(node), 64)
 	if err != nil {
-		return unreadable(node, "a rate: 100, a list of {at: 20s, rate: 40}, or {mean: 100, swing: 0.5, period: 60s}")
+		return unreadable(node, rateForms)
 	}
 	r.PerSecond = value
 	return nil
 }
 
+// rateForms is how a rate is written.
+const rateForms = "a rate: 100, a list of {at: 20s, rate: 40}, {mean: 100, swing: 0.5, period: 60s}, " +
+	"{from: 10, to: 200, over: 5m}, or {rate: 10, low: 1, for: 20s, every: 3m}"
+
 func (r Rate) curve() limiter.Curve {
 	switch {
+	case r.Over > 0:
+		return limiter.Ramp(r.From, r.To, r.Over)
+	case r.Every > 0:
+		return limiter.Dips(r.PerSecond, r.Low, r.For, r.Every)
 	case r.Period > 0:
 		return limiter.Sine(r.Mean, r.Swing, r.Period)
 	case len(r.Steps) > 0:

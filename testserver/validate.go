@@ -66,6 +66,9 @@ func (b *BindRules) check(f *findings) {
 	if b.Ghost > 0 && b.Max == 0 {
 		f.wrong("bind.ghost", b.Ghost, "a ghost needs a place to hold: set bind.max too")
 	}
+	if b.Lockout < 0 {
+		f.wrong("bind.lockout", b.Lockout, "give a time such as 30s, or 0 for none")
+	}
 	if b.Refuse.Silent && b.Refuse.Drop {
 		f.wrong("bind.refuse", "silent and drop", "choose one of them")
 	}
@@ -109,75 +112,6 @@ func (l *Limit) validate(field string) error {
 	var f findings
 	l.check(&f, field)
 	return f.err()
-}
-
-func (l *Limit) check(f *findings, field string) {
-	kinds := []LimitKind{
-		TokenBucket, CalendarSecond, SlidingSecond, Queue, DestinationQueue, Outstanding, LatencyOnly, Noise,
-	}
-	if l.Kind == "" {
-		f.wrong(field+".kind", `""`, "write one of token_bucket, calendar_second, sliding_second, queue, destination_queue, "+
-			"outstanding, latency_only, noise")
-	}
-	oneOf(f, field+".kind", l.Kind, kinds...)
-	oneOf(f, field+".scope", l.Scope, PerAccount, PerBind, PerServer)
-	if l.Scope == PerServer && l.Account != "" {
-		f.wrong(field+".account", fmt.Sprintf("%q", l.Account), "a limit of the server is for all accounts: leave account out")
-	}
-	if l.Kind == DestinationQueue && l.Scope != "" && l.Scope != PerAccount {
-		f.wrong(field+".scope", string(l.Scope), "destination_queue counts for each account: leave scope out")
-	}
-	switch l.Kind {
-	case TokenBucket, CalendarSecond, SlidingSecond, LatencyOnly, Queue, DestinationQueue:
-		l.Rate.check(f, field+".rate")
-	case Outstanding, Noise:
-	}
-	switch l.Kind {
-	case Queue, DestinationQueue, Outstanding:
-		if l.Size < 1 {
-			f.wrong(field+".size", l.Size, "give the number of places, 1 or more")
-		}
-	case Noise:
-		if l.Share <= 0 || l.Share > 1 {
-			f.wrong(field+".share", float64(l.Share), "give the share of submits to refuse, such as 1%")
-		}
-	case TokenBucket, CalendarSecond, SlidingSecond, LatencyOnly:
-	}
-	if l.Burst < 0 || l.Burst > 0 && l.Burst < 1 {
-		f.wrong(field+".burst", l.Burst, "a bucket needs room for one token: give 1 or more, or 0 for a tenth of the rate")
-	}
-	if l.Floor < 0 {
-		f.wrong(field+".floor", l.Floor, "give the number of tokens the bucket may owe, 0 or more")
-	}
-	if l.Penalty < 0 {
-		f.wrong(field+".penalty", l.Penalty, "give a time such as 5s, or 0 for none")
-	}
-	if l.Charge && l.Kind != TokenBucket && l.Kind != SlidingSecond {
-		f.wrong(field+".charge", true, "only token_bucket and sliding_second charge for what they refuse")
-	}
-}
-
-func (r Rate) check(f *findings, field string) {
-	const remedy = "give messages per second above 0: 100, a list of {at: 20s, rate: 40}, or {mean: 100, swing: 0.5, period: 60s}"
-	switch {
-	case r.Period < 0:
-		f.wrong(field+".period", r.Period, "give a time such as 60s")
-	case r.Period > 0:
-		if r.Mean <= 0 || r.Swing < 0 || r.Swing >= 1 {
-			f.wrong(field, fmt.Sprintf("mean %v, swing %v", r.Mean, r.Swing), "the mean is above 0, the swing from 0 to below 1")
-		}
-	case len(r.Steps) > 0:
-		for i, step := range r.Steps {
-			if step.Rate <= 0 {
-				f.wrong(fmt.Sprintf("%s[%d].rate", field, i), step.Rate, remedy)
-			}
-			if i > 0 && step.At <= r.Steps[i-1].At {
-				f.wrong(fmt.Sprintf("%s[%d].at", field, i), step.At, "times must ascend")
-			}
-		}
-	case !(r.PerSecond > 0):
-		f.wrong(field, r.PerSecond, remedy)
-	}
 }
 
 func (x *Fault) check(f *findings, field string) {

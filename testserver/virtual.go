@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"time"
 
 	"sluice/smpp/pdu"
@@ -17,7 +18,7 @@ import (
 func (sc *Scenario) Limiter(account string, rnd *rand.Rand) (built limiter.Limiter, left []string) {
 	var limits []limiter.Limiter
 	for _, scope := range []Scope{PerServer, PerAccount, PerBind} {
-		limits = append(limits, buildAll(sc.Limits, scope, account, rnd)...)
+		limits = append(limits, buildAll(sc.simple(), scope, account, 1, rnd)...)
 	}
 	errors := &ruled{rules: sc.Errors, counts: make([]tally, len(sc.Errors)), rnd: rnd}
 	if sc.ChargeRefusedDestination {
@@ -36,6 +37,11 @@ func (sc *Scenario) Limiter(account string, rnd *rand.Rand) (built limiter.Limit
 	return limiter.All(limits...), sc.beyond(account)
 }
 
+// simple are the limits that answer what they refuse, on whatever bind it comes.
+func (sc *Scenario) simple() []Limit {
+	return slices.DeleteFunc(slices.Clone(sc.Limits), func(l Limit) bool { return !l.plain() })
+}
+
 // beyond names what Limiter leaves out.
 func (sc *Scenario) beyond(account string) (left []string) {
 	for i, l := range sc.Limits {
@@ -44,6 +50,10 @@ func (sc *Scenario) beyond(account string) (left []string) {
 			left = append(left, fmt.Sprintf("limits[%d], which is of account %s", i, l.Account))
 		case l.Kind == DestinationQueue:
 			left = append(left, fmt.Sprintf("limits[%d] (%s)", i, l.Kind))
+		case l.Slot > 0:
+			left = append(left, fmt.Sprintf("limits[%d], which is of slot %d", i, l.Slot))
+		case !l.plain():
+			left = append(left, fmt.Sprintf("limits[%d] (over: %s)", i, l.Over))
 		}
 	}
 	for i := range sc.Errors {

@@ -43,19 +43,28 @@ func TestLimiterOfAScenario(t *testing.T) {
 
 func TestLimiterNamesWhatItLeavesOut(t *testing.T) {
 	sc := Scenario{
-		Bind:     BindRules{Max: 1},
-		Link:     Link{Deaf: true},
-		Limits:   []Limit{{Kind: DestinationQueue, Rate: PerSecond(1), Size: 3}, {Kind: TokenBucket, Rate: PerSecond(1), Account: "other"}},
+		Bind: BindRules{Max: 1},
+		Link: Link{Deaf: true},
+		Limits: []Limit{
+			{Kind: DestinationQueue, Rate: PerSecond(1), Size: 3},
+			{Kind: TokenBucket, Rate: PerSecond(1), Account: "other"},
+			{Kind: TokenBucket, Rate: PerSecond(1), Over: CloseSession},
+			{Kind: TokenBucket, Rate: PerSecond(1), Scope: PerBind, Slot: 2},
+		},
 		Errors:   []ErrorRule{{Status: 0x0B, Match: Match{Prefix: "000"}}, {Status: 0x08, Match: Match{Share: 0.5}}},
 		Faults:   []Fault{{Kind: FaultSwallow}},
 		Receipts: Receipts{Redeliver: time.Second},
 	}
-	_, left := sc.Limiter("acme", rand.New(rand.NewPCG(1, 0)))
+	l, left := sc.Limiter("acme", rand.New(rand.NewPCG(1, 0)))
 	want := []string{
-		"limits[0] (destination_queue)", "limits[1], which is of account other", "errors[0], which is about destinations",
+		"limits[0] (destination_queue)", "limits[1], which is of account other", "limits[2] (over: close)",
+		"limits[3], which is of slot 2", "errors[0], which is about destinations",
 		"faults[0] (swallow)", "bind", "link", "receipts",
 	}
 	if !slices.Equal(left, want) {
 		t.Errorf("left out %q, want %q", left, want)
+	}
+	if c := l.Capacity(time.Now()); c != 0 {
+		t.Errorf("a limit that is left out has a capacity of %v", c)
 	}
 }
