@@ -59,6 +59,11 @@ type account struct {
 	shares  throttleShare
 	joiner  joiner
 
+	instance string    // the name of this one
+	began    time.Time // when this process did
+	sessions sessions
+	arrivals arrivals
+
 	matching     receipt.Matching
 	receiptWaits []time.Duration // for the response that a receipt has overtaken
 	reading      receipt.Options // but for the time

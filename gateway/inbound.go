@@ -17,23 +17,6 @@ import (
 	"sluice/smpp/text"
 )
 
-// Deliver stores what the SMSC sends before it is answered. What cannot be stored is answered with ESME_RSYSERR, so
-// that the SMSC keeps it and sends it again.
-func (a *account) Deliver(ctx context.Context, m *smpp.Inbound) pdu.Status {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(a.inbound, cancel)()
-	err := a.store.StoreInbound(ctx, a.name, queue.InboundRecord{
-		Account: a.name, Bind: a.name + "/1", ReceivedAt: time.Now().UTC(), Command: uint32(m.Command), PDU: m.Raw,
-	})
-	if err != nil {
-		a.metrics.inboundFault.WithLabelValues(a.name).Inc()
-		a.log.Error("a message from the SMSC could not be stored, the SMSC was asked to keep it", "error", err)
-		return pdu.StatusSysErr
-	}
-	return pdu.StatusOK
-}
-
 // Late hands a response that came too late for its submit to the message it belongs to.
 func (a *account) Late(l smpp.LateResponse) {
 	if p, ok := l.Ref.(*segment); ok {

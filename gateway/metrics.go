@@ -83,7 +83,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"account"}),
 		inbound: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_inbound_total",
-			Help: "deliver_sm and data_sm taken from the SMSC, by kind: mo or receipt.",
+			Help: "deliver_sm and data_sm taken from the SMSC, by kind: mo, receipt, or repeated for a message from a phone that was sent again.",
 		}, []string{"account", "kind"}),
 		inboundFault: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_inbound_refused_total",

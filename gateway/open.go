@@ -77,6 +77,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},
 		matching: matchingOf(cfg.Receipts), reading: readingOf(cfg.Receipts), receiptWaits: g.opts.receiptWaits,
+		instance: g.cfg.Instance, began: time.Now(),
 		store: g.client, journal: g.journal, work: work, abandon: abandon,
 		inbound: inbound, closeInbound: closeInbound,
 		binds: map[window.BindID]*bind{}, moved: g.presence.poke, others: g.account, follow: controlled{asked: make(chan struct{}, 1)},
@@ -90,7 +91,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 	for n := range cfg.Binds {
 		a.keepers = append(a.keepers, newKeeper(a, n+1))
 	}
-	if a.smpp, err = smppConfig(cfg, a); err != nil {
+	if a.smpp, err = smppConfig(cfg); err != nil {
 		return nil, nil, err
 	}
 	a.metrics.open(name, cfg.Binds)
@@ -144,7 +145,7 @@ func configuredWindow(cfg *config.Account) window.Config {
 }
 
 // smppConfig is the session's part of an account's configuration.
-func smppConfig(cfg *config.Account, handler smpp.Handler) (smpp.Config, error) {
+func smppConfig(cfg *config.Account) (smpp.Config, error) {
 	c := smpp.Config{
 		SystemID: cfg.SystemID, Password: cfg.Password.Value(), SystemType: cfg.SystemType,
 		InterfaceVersion: uint8(cfg.InterfaceVersion), AddrTON: cfg.AddrTON, AddrNPI: cfg.AddrNPI,
@@ -152,7 +153,7 @@ func smppConfig(cfg *config.Account, handler smpp.Handler) (smpp.Config, error) 
 		ConnectTimeout: 10 * time.Second, BindTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
 		UnbindTimeout: 5 * time.Second, ResponseTimeout: cfg.ResponseTimeout, Tombstones: tombstones,
 		EnquireLinkInterval: cfg.EnquireLink.Interval, EnquireLinkTimeout: cfg.EnquireLink.Timeout,
-		MaxInFlight: mostInFlight, Handler: handler,
+		MaxInFlight: mostInFlight,
 	}
 	if cfg.TLS.Enabled {
 		t, err := tlsConfig(cfg.TLS.CA, cfg.TLS.Cert, cfg.TLS.Key)

@@ -172,13 +172,20 @@ func (k *keeper) open(ctx context.Context) (sessions []*smpp.Session, err error)
 		cfg := a.smpp
 		cfg.Mode = mode
 		cfg.Address = k.dialled()
+		listener := k.listen()
+		cfg.Handler = listener
 		session, err := a.connect(ctx, cfg)
 		if err != nil {
+			listener.ended(false)
 			for _, s := range sessions {
 				err = errors.Join(err, s.Close(ctx))
 			}
 			return nil, err
 		}
+		go func() { // until the session ends, which serve sees to, or who closes it
+			<-session.Done()
+			listener.ended(true)
+		}()
 		sessions = append(sessions, session)
 	}
 	return sessions, nil

@@ -30,6 +30,9 @@ type InboundRecord struct {
 	Account    string    `json:"account"`
 	Bind       string    `json:"bind,omitempty"`
 	ReceivedAt time.Time `json:"received_at"`
+	// Instance and Session are where it came in.
+	Instance string `json:"instance,omitempty"`
+	Session  string `json:"session,omitempty"`
 	// Command is the number of the PDU's command.
 	Command uint32 `json:"command"`
 	// PDU is the whole PDU, header included.
@@ -42,15 +45,46 @@ type InboundRecord struct {
 // StoreInbound stores what the SMSC sent; answer it only after a nil error, so
 // that the SMSC keeps what was not stored.
 func (c *Client) StoreInbound(ctx context.Context, account string, in InboundRecord) error {
+	_, err := c.StoreInboundOnce(ctx, account, in, "")
+	return err
+}
+
+// StoreInboundOnce is [Client.StoreInbound] that stores nothing where another
+// record of the account was stored under the same name within two minutes: it
+// returns that one's sequence, else 0.
+func (c *Client) StoreInboundOnce(ctx context.Context, account string, in InboundRecord, once string) (earlier uint64, err error) {
 	in.Account = account
 	data, err := json.Marshal(in)
 	if err == nil {
-		_, err = c.js.Publish(ctx, c.names.Load().inSubject(account), data)
+		msg := nats.NewMsg(c.names.Load().inSubject(account))
+		if msg.Data = data; once != "" {
+			msg.Header.Set(headerOnce, account+":"+once)
+		}
+		var stored *jetstream.PubAck
+		if stored, err = c.js.PublishMsg(ctx, msg); err == nil && stored.Duplicate {
+			earlier = stored.Sequence
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("storing a PDU of account %q: %w", account, err)
+		return 0, fmt.Errorf("storing a PDU of account %q: %w", account, err)
 	}
-	return nil
+	return earlier, nil
+}
+
+// ReadInbound reads a stored record, and whether it is still there.
+func (c *Client) ReadInbound(ctx context.Context, account string, seq uint64) (in InboundRecord, ok bool, err error) {
+	m, err := c.readLeader(ctx, c.names.Load().in, readRequest{Seq: seq})
+	if errors.Is(err, errNoMessage) {
+		return in, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(m.Data, &in)
+	}
+	if err != nil {
+		return in, false, fmt.Errorf("reading a PDU of account %q: %w", account, err)
+	}
+	in.Seq = m.Seq
+	return in, true, nil
 }
 
 // InboundHandler handles one record. A positive retryAfter brings it back after

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"sluice/smpp/pdu"
 )
@@ -29,6 +30,8 @@ type Inbound struct {
 	Deliver pdu.DeliverSM
 	Data    bool   // it came as data_sm
 	Raw     []byte // the whole PDU; Deliver points into it
+
+	Received time.Time // when it was read
 }
 
 // LateResponse is the answer to a submit that nobody waits for any more. RTT is
@@ -49,7 +52,7 @@ func (s *Session) receive(h pdu.Header, frame []byte, st state) pdu.Status {
 	case st >= unbinding, len(s.inbox) == cap(s.inbox), s.crowdedBy(len(frame)):
 		return pdu.StatusMsgQFull
 	}
-	m := &Inbound{Command: h.ID, Sequence: h.Sequence, Data: h.ID == pdu.IDDataSM, Raw: bytes.Clone(frame)}
+	m := &Inbound{Command: h.ID, Sequence: h.Sequence, Data: h.ID == pdu.IDDataSM, Raw: bytes.Clone(frame), Received: time.Now()}
 	if err := m.parse(); err != nil {
 		// The same octets would not be readable the next time either: an error
 		// that asks for a retry would bring them back for days.
