@@ -6,14 +6,17 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"math/big"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
 	"sluice/gateway/admin"
+	"sluice/testserver"
 )
 
 // presenting listens with a certificate of its own making, for the given name.
@@ -70,6 +73,28 @@ func TestNamesOfACertificateAreEscaped(t *testing.T) {
 	for where, text := range shown {
 		if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }) || strings.Contains(text, "\nready") {
 			t.Errorf("%s says %q", where, text)
+		}
+	}
+}
+
+// The pages of a gateway on loopback are for this machine: a web page that has its own name point here reads nothing.
+func TestForeignHostsReadNothing(t *testing.T) {
+	t.Parallel()
+	r := startGateway(t, t.TempDir(), startSMSC(t, testserver.Scenario{}), "", "")
+	for host, want := range map[string]int{"evil.example.com": http.StatusMisdirectedRequest, "localhost:9464": http.StatusOK, "": http.StatusOK} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.HTTPAddr()+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != want || strings.Contains(string(body), "sluice_") != (want == http.StatusOK) {
+			t.Errorf("host %q: %d, %v; want %d", host, resp.StatusCode, err, want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"sluice/gateway/admin"
 	"sluice/internal/printable"
+	"sluice/internal/web"
 )
 
 // serveHTTP opens /metrics, /healthz and /readyz.
@@ -31,9 +32,9 @@ func (g *Gateway) serveHTTP(ctx context.Context) error {
 		_, _ = w.Write([]byte("ok\n")) // the process answers: that is all it says
 	})
 	mux.HandleFunc("GET /readyz", g.readyz)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := web.NewServer(mux, listener.Addr())
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := web.Serve(server, listener); !errors.Is(err, http.ErrServerClosed) {
 			g.log.Error("the http listener ended", "error", err)
 		}
 	}()

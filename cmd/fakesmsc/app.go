@@ -10,10 +10,10 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"sluice/internal/web"
 	"sluice/testserver"
 )
 
@@ -144,20 +144,20 @@ func run(c *cli.Context, sc testserver.Scenario) (err error) {
 	defer func() { _ = listener.Close() }() // Serve closes it too
 	line := "smpp on " + listener.Addr().String()
 	if address := c.String("http"); address != "off" && address != "" {
-		web, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		listening, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
 			return fmt.Errorf("--http %s: %w", address, err)
 		}
-		control := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second}
+		control := web.NewServer(server.Handler(), listening.Addr())
 		served := make(chan error, 1)
-		go func() { served <- control.Serve(web) }()
+		go func() { served <- web.Serve(control, listening) }()
 		defer func() {
 			err = errors.Join(err, control.Close())
 			if end := <-served; !errors.Is(end, http.ErrServerClosed) {
 				err = errors.Join(err, end)
 			}
 		}()
-		line += ", http on " + web.Addr().String()
+		line += ", http on " + listening.Addr().String()
 	}
 	if _, err := fmt.Fprintln(out, "fakesmsc: "+line); err != nil {
 		return err

@@ -76,6 +76,17 @@ func TestProgramServesAndEndsOnSIGTERM(t *testing.T) {
 	if len(records) != 2 || records[0].SystemID != "sluice" || records[0].Destination != "41791234567" {
 		t.Errorf("ledger is %+v", records)
 	}
+	foreign, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+ports[2]+"/reset", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Header.Set("Origin", "http://evil.example.com") // a web page that the tester has open beside it
+	if response, err := http.DefaultClient.Do(foreign); err != nil || response.StatusCode != http.StatusForbidden || response.Body.Close() != nil {
+		t.Errorf("a reset from another site: %+v, %v; want 403", response, err)
+	}
+	if get(t, "http://"+ports[2]+"/stats", &stats); stats.Submits != 2 {
+		t.Errorf("%d submits after it, want what was counted", stats.Submits)
+	}
 
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
