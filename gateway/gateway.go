@@ -174,11 +174,12 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 		URL: g.cfg.NATS.URL, Name: "sluice " + g.cfg.Instance, Prefix: g.cfg.Streams.Prefix, Logger: g.log,
 		CredentialsFile: g.cfg.NATS.Credentials.File, NKeyFile: g.cfg.NATS.Credentials.NKey,
 		User: g.cfg.NATS.Credentials.User, Password: g.cfg.NATS.Credentials.Password.Value(),
-		CanonicalID: canonicalIDs(g.cfg.Accounts),
+		InboxPrefix: g.cfg.NATS.Credentials.InboxPrefix, CanonicalID: canonicalIDs(g.cfg.Accounts),
 	}
 	if connect.URL == "" {
 		embedded, err := queue.StartEmbedded(queue.EmbeddedConfig{
 			Dir: g.cfg.NATS.Embedded.Dir, Listen: g.cfg.NATS.Embedded.Listen,
+			User: g.cfg.NATS.Embedded.User, Password: g.cfg.NATS.Embedded.Password.Value(),
 			Sync: time.Duration(g.cfg.Streams.Sync), SyncAlways: g.cfg.Streams.Sync == config.SyncAlways,
 		})
 		if err != nil {
@@ -187,6 +188,7 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 		g.teardown.push("embedded NATS server", func(context.Context) error { embedded.Shutdown(); return nil })
 		g.embedded = embedded
 		connect.URL = embedded.URL()
+		connect.User, connect.Password = g.cfg.NATS.Embedded.User, g.cfg.NATS.Embedded.Password.Value()
 	} else if files := g.cfg.NATS.Credentials.TLS; files != (config.CertFiles{}) {
 		tls, err := tlsConfig(files.CA, files.Cert, files.Key)
 		if err != nil {

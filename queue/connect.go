@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,9 @@ type ConnectConfig struct {
 	CredentialsFile string
 	User, Password  string
 	NKeyFile        string
+	// InboxPrefix is the first part of the subjects that answers come on, "_INBOX"
+	// by default. Who may subscribe to it reads the answers to all who share it.
+	InboxPrefix string
 	// TLS is used when it is not nil.
 	TLS *tls.Config
 	// Logger gets the changes of the connection; nil discards them.
@@ -186,6 +190,14 @@ func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option,
 			return nil, errors.New("nkey_file: no NKey seed could be read from it")
 		}
 		options = append(options, nkey)
+	}
+	if cfg.InboxPrefix != "" {
+		for token := range strings.SplitSeq(cfg.InboxPrefix, ".") {
+			if err := CheckName("inbox prefix", token); err != nil {
+				return nil, err
+			}
+		}
+		options = append(options, nats.CustomInboxPrefix(cfg.InboxPrefix))
 	}
 	if cfg.TLS != nil {
 		options = append(options, nats.Secure(cfg.TLS))

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -20,8 +23,78 @@ func natsFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "nats", Value: "nats://127.0.0.1:4222", EnvVars: []string{"SLUICE_NATS"}, Usage: "NATS server `URL`"},
 		&cli.StringFlag{Name: "creds", Usage: "NATS credentials `FILE`"},
+		&cli.StringFlag{Name: "nkey", Usage: "`FILE` with an nkey seed"},
+		&cli.StringFlag{Name: "user", Usage: "NATS user `NAME`, with --password-file"},
+		&cli.StringFlag{
+			Name: "password-file", Usage: "`FILE` with the password of --user; one trailing line break is dropped",
+		},
+		&cli.StringFlag{Name: "tls-ca", Usage: "PEM `FILE` with the authorities that may sign the server's certificate"},
+		&cli.StringFlag{Name: "tls-cert", Usage: "PEM `FILE` with a client certificate, with --tls-key"},
+		&cli.StringFlag{Name: "tls-key", Usage: "PEM `FILE` with its private key"},
+		&cli.StringFlag{
+			Name: "inbox-prefix", Usage: "`PREFIX` of the subjects that answers come on, as the user's permissions have it",
+		},
 		&cli.StringFlag{Name: "prefix", Value: "sms", Usage: "first `TOKEN` of every subject, as in streams.prefix"},
 	}, more...)
+}
+
+// identity is how the flags say who connects, and how.
+func identity(c *cli.Context) (cfg queue.ConnectConfig, err error) {
+	cfg = queue.ConnectConfig{
+		CredentialsFile: c.String("creds"), NKeyFile: c.String("nkey"), User: c.String("user"), InboxPrefix: c.String("inbox-prefix"),
+	}
+	ways := 0
+	for _, set := range []bool{cfg.CredentialsFile != "", cfg.NKeyFile != "", cfg.User != ""} {
+		if set {
+			ways++
+		}
+	}
+	file := c.String("password-file")
+	switch {
+	case ways > 1:
+		return cfg, cli.Exit("--creds, --nkey and --user are several ways to authenticate: give one of them", 2)
+	case (cfg.User == "") != (file == ""):
+		return cfg, cli.Exit("--user and --password-file belong together: give both", 2)
+	case (c.String("tls-cert") == "") != (c.String("tls-key") == ""):
+		return cfg, cli.Exit("--tls-cert and --tls-key belong together: give both", 2)
+	}
+	if file != "" {
+		password, err := os.ReadFile(file)
+		if err != nil {
+			return cfg, fmt.Errorf("--password-file: %w", err)
+		}
+		cfg.Password = strings.TrimSuffix(strings.TrimSuffix(string(password), "\n"), "\r")
+	}
+	if cfg.TLS, err = tlsFlags(c); err != nil {
+		return cfg, err
+	}
+	return cfg, nil
+}
+
+// tlsFlags reads the files of TLS; nil leaves it to the URL and the server.
+func tlsFlags(c *cli.Context) (*tls.Config, error) {
+	ca, cert, key := c.String("tls-ca"), c.String("tls-cert"), c.String("tls-key")
+	if ca == "" && cert == "" {
+		return nil, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, cli.Exit(fmt.Sprintf("--tls-ca %q: holds no PEM certificate", ca), 2)
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return t, nil
 }
 
 // outputFlag chooses how a command prints.
@@ -41,9 +114,12 @@ func outputFlag() cli.Flag {
 func connect(c *cli.Context) (*queue.Client, error) {
 	ctx, cancel := context.WithTimeout(c.Context, connectPatience)
 	defer cancel()
-	client, err := queue.Connect(ctx, queue.ConnectConfig{
-		URL: c.String("nats"), CredentialsFile: c.String("creds"), Prefix: c.String("prefix"), Name: "sluice " + c.Command.Name,
-	})
+	cfg, err := identity(c)
+	if err != nil {
+		return nil, err
+	}
+	cfg.URL, cfg.Prefix, cfg.Name = c.String("nats"), c.String("prefix"), "sluice "+c.Command.Name
+	client, err := queue.Connect(ctx, cfg)
 	if err != nil {
 		return nil, connectFault(err, c.String("nats"))
 	}

@@ -40,8 +40,12 @@ type NATS struct {
 type Embedded struct {
 	// Directory of its store, relative to the configuration file; one process at a time. Default ./data.
 	Dir string `yaml:"dir"`
-	// Address it listens on, loopback only; port 0 takes a free one. Default 127.0.0.1:4222.
+	// Address it listens on; beyond loopback it needs a user. Port 0 takes a free one. Default 127.0.0.1:4222.
 	Listen string `yaml:"listen"`
+	// User name that every client must give, together with password. Default: none is asked for.
+	User string `yaml:"user"`
+	// Password of user.
+	Password Secret `yaml:"password"`
 }
 
 // Credentials authenticate to an external NATS server. One of file, nkey or
@@ -57,6 +61,8 @@ type Credentials struct {
 	NKey string `yaml:"nkey"`
 	// Certificates for TLS to the server.
 	TLS CertFiles `yaml:"tls"`
+	// First tokens of the subjects that answers come on, for permissions of this user alone; letters, digits, - _ and dots. Default _INBOX.
+	InboxPrefix string `yaml:"inbox_prefix"`
 }
 
 // CertFiles are PEM files for TLS; relative to the configuration file.

@@ -54,6 +54,7 @@ func variables(environ []string) map[string]string {
 func (c *Config) resolve(dir string, env map[string]string) []error {
 	r := resolver{c: c, dir: dir, env: env}
 	r.secret("nats.credentials.password", &c.NATS.Credentials.Password)
+	r.secret("nats.embedded.password", &c.NATS.Embedded.Password)
 	r.file("nats.credentials.file", &c.NATS.Credentials.File)
 	r.file("nats.credentials.nkey", &c.NATS.Credentials.NKey)
 	nats := &c.NATS.Credentials.TLS

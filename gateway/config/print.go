@@ -15,6 +15,7 @@ import (
 func (c *Config) Redacted() *Config {
 	r := *c
 	r.NATS.Credentials.Password = c.NATS.Credentials.Password.redacted()
+	r.NATS.Embedded.Password = c.NATS.Embedded.Password.redacted()
 	r.Accounts = make(map[string]*Account, len(c.Accounts))
 	for name, a := range c.Accounts {
 		account := *a

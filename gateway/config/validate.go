@@ -181,6 +181,7 @@ func (v *validator) nats() {
 		v.add("nats.credentials", "", "has only one of user and password", "set both")
 	}
 	v.pair("nats.credentials.tls", cred.TLS.Cert, cred.TLS.Key)
+	v.inbox(cred.InboxPrefix)
 }
 
 func (v *validator) embedded() {
@@ -190,9 +191,25 @@ func (v *validator) embedded() {
 	}
 	host, ok := v.hostPort("nats.embedded.listen", n.Embedded.Listen, 0)
 	ip := net.ParseIP(host)
-	if ok && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if ok && host != "localhost" && (ip == nil || !ip.IsLoopback()) && n.Embedded.User == "" {
 		v.add("nats.embedded.listen", n.Embedded.Listen, "is open to other hosts, and the embedded server asks nobody for credentials",
-			"listen on 127.0.0.1, or run a NATS server and set nats.url")
+			"listen on 127.0.0.1, set nats.embedded.user and password, or run a NATS server and set nats.url")
+	}
+	if (n.Embedded.User == "") != n.Embedded.Password.IsZero() {
+		v.add("nats.embedded", "", "has only one of user and password", "set both")
+	}
+}
+
+// inbox checks a prefix of subjects: tokens without wildcards.
+func (v *validator) inbox(prefix string) {
+	if prefix == "" {
+		return
+	}
+	for token := range strings.SplitSeq(prefix, ".") {
+		if !isName(token) {
+			v.add("nats.credentials.inbox_prefix", prefix, "is not a prefix of subjects", "use letters, digits, - and _, for example _INBOX_gw")
+			return
+		}
 	}
 }
 

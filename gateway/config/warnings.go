@@ -36,9 +36,14 @@ func (c *Config) Warnings() []string {
 		out = append(out, fmt.Sprintf("%s: %s: %s", c.origin.format(c.origin.place(path)), path, what))
 	}
 	const literal = "is written into the file; use {env: NAME} or {file: PATH} so that the file can be shared"
-	plain := c.NATS.Credentials.Password.plain
-	if plain {
-		warn("nats.credentials.password", literal)
+	plain := false
+	for path, s := range sorted(map[string]Secret{
+		"nats.credentials.password": c.NATS.Credentials.Password, "nats.embedded.password": c.NATS.Embedded.Password,
+	}) {
+		if s.plain {
+			warn(path, literal)
+			plain = true
+		}
 	}
 	for name, a := range sorted(c.Accounts) {
 		if a.Password.plain {
@@ -71,6 +76,10 @@ func (c *Config) inPlainText(warn func(path, what string)) {
 				break
 			}
 		}
+	}
+	if host, _, err := net.SplitHostPort(c.NATS.Embedded.Listen); err == nil && c.NATS.Embedded.User != "" && !isLoopback(host) {
+		warn("nats.embedded.listen", "is open to other hosts and has no TLS, so that the password and all texts travel to it in plain text; "+
+			"run a NATS server with TLS and set nats.url, or use a tunnel")
 	}
 	cred := &c.NATS.Credentials
 	if c.NATS.URL == "" || cred.User == "" || cred.TLS != (CertFiles{}) {

@@ -97,15 +97,17 @@ func TestPasswordsInPlainTextEarnAWarning(t *testing.T) {
 	}
 	const cred = ", credentials: {user: u, password: {env: PW}}"
 	for text, warned := range map[string]bool{
-		"url: 'nats://queue:4222'" + cred:                          true,
-		"url: 'nats://127.0.0.1:4222,nats://10.0.0.7:4222'" + cred: true,
-		"url: 'ws://queue:4222'" + cred:                            true,
-		"url: 'tls://queue:4222'" + cred:                           false,
-		"url: 'nats://localhost:4222'" + cred:                      false,
-		"url: 'nats://queue:4222'":                                 false,
+		"url: 'nats://queue:4222'" + cred:                                    true,
+		"url: 'nats://127.0.0.1:4222,nats://10.0.0.7:4222'" + cred:           true,
+		"url: 'ws://queue:4222'" + cred:                                      true,
+		"url: 'tls://queue:4222'" + cred:                                     false,
+		"url: 'nats://localhost:4222'" + cred:                                false,
+		"embedded: {listen: '0.0.0.0:4222', user: u, password: {env: PW}}":   true,
+		"embedded: {listen: '127.0.0.1:4222', user: u, password: {env: PW}}": false,
+		"url: 'nats://queue:4222'":                                           false,
 	} {
 		c := mustLoad(t, "accounts: {acme: {system_id: s, password: {env: PW}, address: 'localhost:1'}}\nnats: {"+text+"}\n", "PW=p")
-		if got := strings.Join(c.Warnings(), "\n"); strings.Contains(got, "nats.url: has no TLS") != warned {
+		if got := strings.Join(c.Warnings(), "\n"); strings.Contains(got, "has no TLS, so that the password") != warned {
 			t.Errorf("%s: %q, want a warning: %v", text, got, warned)
 		}
 	}
