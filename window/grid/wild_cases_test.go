@@ -128,7 +128,7 @@ func (t *wildTable) idleThenBurst() {
 
 // busyHost is a processor that is not ours half of the time. A sender that knows the bucket catches up what fits in it.
 func (t *wildTable) busyHost() {
-	t.each([]float64{20, 100, 600, 2000}, func(w way) wildCase {
+	t.each([]float64{10, 100, 600, 5000}, func(w way) wildCase {
 		c := plain(w, "stopped 60 ms of 100", wildLength(w.rate)/2, constant(w.rate), func(*rand.Rand) limiter.Limiter { return bucketAt(w.rate) })
 		c.stops = stops{length: 60 * time.Millisecond, every: 40 * time.Millisecond}
 		if w.n%4 > 1 {
@@ -143,7 +143,7 @@ func (t *wildTable) busyHost() {
 }
 
 func (t *wildTable) lateRefusals() {
-	t.each([]float64{8, 60, 400, 2500}, func(w way) wildCase {
+	t.each([]float64{1, 60, 400, 5000}, func(w way) wildCase {
 		c := plain(w, "refusals after 1 to 3 s", wildLength(w.rate), constant(w.rate), func(r *rand.Rand) limiter.Limiter {
 			return limiter.Late(bucketAt(w.rate), time.Second, 3*time.Second, r)
 		})
@@ -153,7 +153,7 @@ func (t *wildTable) lateRefusals() {
 }
 
 func (t *wildTable) lateAcceptances() {
-	t.each([]float64{8, 60, 400, 5000}, func(w way) wildCase {
+	t.each([]float64{1, 60, 400, 5000}, func(w way) wildCase {
 		c := plain(w, "acceptances after 1 to 3 s", wildLength(w.rate), constant(w.rate), func(r *rand.Rand) limiter.Limiter {
 			return limiter.All(bucketAt(w.rate), limiter.Delay(time.Second, 3*time.Second, r))
 		})
@@ -164,13 +164,13 @@ func (t *wildTable) lateAcceptances() {
 
 // closes are SMSCs that end the session above their rate, or beyond their window, and take no bind for a while.
 func (t *wildTable) closes() {
-	t.each([]float64{6, 40, 250, 1000}, func(w way) wildCase {
+	t.each([]float64{1, 40, 250, 1000}, func(w way) wildCase {
 		lockout := []time.Duration{5 * time.Second, 30 * time.Second}[w.n/2%2]
 		c := plain(w, fmt.Sprintf("closes above, no bind for %v", lockout), 1800, constant(w.rate), func(*rand.Rand) limiter.Limiter {
 			return limiter.Closing(limiter.SlidingSecond(limiter.Constant(w.rate), throttled))
 		})
 		if w.rate > 500 {
-			c.length = 1200
+			c.length = 1000
 		}
 		c.lockout = lockout
 		return c
@@ -194,7 +194,7 @@ func (t *wildTable) closes() {
 }
 
 func (t *wildTable) silentAbove() {
-	t.each([]float64{6, 50, 300, 1500}, func(w way) wildCase {
+	t.each([]float64{1, 50, 300, 5000}, func(w way) wildCase {
 		length := []time.Duration{0, 10 * time.Second, 2 * time.Second, 60 * time.Second}[(w.n+w.n/4)%4]
 		name := "drops what is too much"
 		if length > 0 {
@@ -207,7 +207,7 @@ func (t *wildTable) silentAbove() {
 			return limiter.Silent(limiter.Pause(bucketAt(w.rate), length))
 		})
 		if w.rate > 1000 {
-			c.length = 400
+			c.length = 300
 		}
 		return c
 	})

@@ -70,7 +70,7 @@ func (t *wildTable) lostAnswers() {
 }
 
 func (t *wildTable) equalBinds() {
-	t.each([]float64{20, 100, 400}, func(w way) wildCase {
+	t.each([]float64{20, 100, 200}, func(w way) wildCase {
 		w.binds = 2 + 2*(w.n%2)
 		return plain(w, "2 % noise for an hour", 3600, constant(w.rate), func(r *rand.Rand) limiter.Limiter {
 			return limiter.All(limiter.Noise(limiter.All(), 0.02, r, throttled), bucketAt(w.rate))

@@ -9,7 +9,7 @@ import (
 )
 
 func (t *wildTable) penalties() {
-	t.each([]float64{5, 30, 150, 700}, func(w way) wildCase {
+	t.each([]float64{1, 30, 150, 700}, func(w way) wildCase {
 		length := []time.Duration{time.Minute, 25 * time.Second, 2 * time.Minute, time.Minute}[w.n/2]
 		c := plain(w, fmt.Sprintf("penalty of %v", length), 3600, constant(w.rate), func(*rand.Rand) limiter.Limiter {
 			return limiter.Penalty(bucketAt(w.rate), length)
@@ -48,7 +48,7 @@ func (t *wildTable) sessionQuotas() {
 	t.each([]float64{15, 80, 300, 1000}, func(w way) wildCase {
 		n := []int{1024, 1000, 6000, 25_000}[w.n/2]
 		return wildCase{
-			name: fmt.Sprintf("%g/s, %d a session", w.rate, n), binds: w.binds, length: min(7200, 2.4e6/w.rate), could: constant(w.rate),
+			name: fmt.Sprintf("%g/s, %d a session", w.rate, n), binds: w.binds, length: min(5400, 1.2e6/w.rate), could: constant(w.rate),
 			best: []oracleWith{{rebind: n}},
 			smsc: func(*rand.Rand) wildSMSC {
 				return wildSMSC{account: bucketAt(w.rate), session: func(int) limiter.Limiter { return limiter.SessionQuota(n, throttled) }}
@@ -58,7 +58,7 @@ func (t *wildTable) sessionQuotas() {
 }
 
 func (t *wildTable) maintenance() {
-	t.each([]float64{8, 90, 500, 2500}, func(w way) wildCase {
+	t.each([]float64{8, 90, 500, 5000}, func(w way) wildCase {
 		length, every := time.Minute, 10*time.Minute
 		if w.n%4 > 1 {
 			length, every = 15*time.Second, 4*time.Minute
@@ -72,7 +72,10 @@ func (t *wildTable) maintenance() {
 		c := plain(w, fmt.Sprintf("nothing for %v of %v", length, every), 3600, could, func(r *rand.Rand) limiter.Limiter {
 			return limiter.All(limiter.During(limiter.Noise(limiter.All(), 1, r, throttled), length, every), bucketAt(w.rate))
 		})
-		if w.rate > 1000 {
+		switch {
+		case w.rate > 1000:
+			c.length = 520
+		case w.rate > 100:
 			c.length = 1500
 		}
 		c.instant = constant(w.rate)
@@ -82,7 +85,7 @@ func (t *wildTable) maintenance() {
 
 // moving are ceilings that grow, swing and climb in steps.
 func (t *wildTable) moving() {
-	t.each([]float64{200, 2500}, func(w way) wildCase {
+	t.each([]float64{200, 4000}, func(w way) wildCase {
 		ramp := limiter.Ramp(w.rate/20, w.rate, 5*time.Minute)
 		return along(w, "grows twentyfold in 5 min", 500, depthFor(w.rate), func(since time.Duration) float64 { return ramp(max(0, since-100*time.Second)) })
 	})
@@ -98,7 +101,7 @@ func (t *wildTable) moving() {
 
 // noiseBursts begin when nobody can know it, so that the best is to go on at the ceiling.
 func (t *wildTable) noiseBursts() {
-	t.each([]float64{10, 100, 800, 4000}, func(w way) wildCase {
+	t.each([]float64{1, 100, 800, 5000}, func(w way) wildCase {
 		length := []time.Duration{time.Second, 5 * time.Second, 3 * time.Second, 2 * time.Second}[w.n%4]
 		return plain(w, fmt.Sprintf("30 %% refused for %v of 30 s", length), 2*wildLength(w.rate), constant(w.rate), func(r *rand.Rand) limiter.Limiter {
 			return limiter.All(limiter.During(limiter.Noise(limiter.All(), 0.3, r, throttled), length, 30*time.Second), bucketAt(w.rate))
@@ -108,7 +111,7 @@ func (t *wildTable) noiseBursts() {
 
 // spacing leaves no room for jitter; the best constant pace is far below the ceiling.
 func (t *wildTable) spacing() {
-	t.each([]float64{4, 40, 120, 600}, func(w way) wildCase {
+	t.each([]float64{1, 40, 120, 2000}, func(w way) wildCase {
 		tolerance := float64(1 + w.n/2%2)
 		c := plain(w, fmt.Sprintf("spaced, %g at once", tolerance), wildLength(w.rate), constant(w.rate), func(*rand.Rand) limiter.Limiter {
 			return limiter.Spacing(limiter.Constant(w.rate), tolerance, throttled)

@@ -165,9 +165,8 @@ const never = time.Duration(math.MaxInt64)
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-func wildTime(at time.Duration) time.Time {
-	return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Add(at)
-}
+// wildTime is a moment of a run, which begins at noon of 2026-01-01, UTC.
+func wildTime(at time.Duration) time.Time { return time.Unix(1_767_268_800, int64(at)).UTC() }
 
 // playWild runs a case to its end. The same seed gives the same course.
 func playWild(c wildCase, sender wildSender, seed uint64) wildOutcome {
