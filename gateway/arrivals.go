@@ -17,8 +17,10 @@ const (
 	endPatience = time.Minute
 	// repeatPatience is how long the SMSC may take to send it again.
 	repeatPatience = 10 * time.Minute
-	// mostArrivals bounds what is remembered of an account, about 200 octets each.
+	// mostArrivals bounds what is remembered of an account, about 200 octets each, and mostAlike how many PDUs of the
+	// same octets: they are looked through one by one.
 	mostArrivals = 200_000
+	mostAlike    = 64
 )
 
 // octetsOf names the octets of a PDU but for its sequence number and length: equal names, equal PDUs.
@@ -72,6 +74,9 @@ func (a *arrivals) took(now time.Time, p *arrival) {
 	}
 	if a.byOctets == nil {
 		a.byOctets = map[string][]*arrival{}
+	}
+	if alike := a.byOctets[p.octets]; len(alike) >= mostAlike {
+		a.forget(alike[0])
 	}
 	a.byOctets[p.octets] = append(a.byOctets[p.octets], p)
 	a.fresh = append(a.fresh, p)

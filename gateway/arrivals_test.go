@@ -84,6 +84,12 @@ func TestArrivalsAreForgotten(t *testing.T) {
 	if len(a.fresh) != mostArrivals || len(a.byOctets) != mostArrivals {
 		t.Errorf("%d and %d are remembered, want %d", len(a.fresh), len(a.byOctets), mostArrivals)
 	}
+	for range 1000 {
+		a.took(at(3000), &arrival{octets: "flood", at: at(3000), from: life})
+	}
+	if n := len(a.byOctets["flood"]); n != mostAlike || len(a.byOctets) != 1 {
+		t.Errorf("%d of one kind are remembered among %d, want %d among 1", n, len(a.byOctets), mostAlike)
+	}
 }
 
 // hangUp closes the newest session from the SMSC's side and waits for the next one.

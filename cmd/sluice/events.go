@@ -103,7 +103,11 @@ func eventLine(e *queue.Event) (string, error) {
 	add("", e.Detail)
 	if e.Receipt != nil {
 		add("receipt ", e.Receipt.State)
+		if !e.Receipt.Final { // what the SMSC says in its own words
+			add("stat ", e.Receipt.Stat)
+		}
 		add("message_id ", e.Receipt.MessageID)
+		add("other_message_id ", e.Receipt.OtherMessageID)
 	}
 	if len(e.MessageIDs) > 0 {
 		add("message_id ", strings.Join(e.MessageIDs, " "))

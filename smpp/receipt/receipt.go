@@ -67,8 +67,8 @@ func Unquoted(shortMessage []byte) []byte {
 // InputOf takes the parts of a receipt from a PDU. They alias the PDU, but for a text in UCS2.
 func InputOf(m *pdu.DeliverSM) Input {
 	in := Input{Text: m.ShortMessage}
-	if len(in.Text) == 0 {
-		in.Text, _ = m.TLVs.Get(pdu.TagMessagePayload)
+	if payload, ok := m.TLVs.Get(pdu.TagMessagePayload); ok && (len(in.Text) == 0 || !hasKey(in.Text) && hasKey(payload)) {
+		in.Text = payload
 	}
 	// Some SMSCs copy the indicator of a header from the message to its receipt, which has none.
 	if m.ESMClass&text.ESMClassUDHI != 0 && !LooksLike(in.Text) {

@@ -298,6 +298,7 @@ func TestInputOf(t *testing.T) {
 	}{
 		{"short message first", pdu.DeliverSM{ShortMessage: []byte("id:1"), TLVs: payload}, "id:1"},
 		{"payload", pdu.DeliverSM{TLVs: payload}, "id:2"},
+		{"payload beside a text that is none", pdu.DeliverSM{ShortMessage: []byte("report"), TLVs: payload}, "id:2"},
 		{"header", pdu.DeliverSM{ESMClass: 0x44, ShortMessage: []byte("\x05\x00\x03\x01\x02\x01id:3")}, "id:3"},
 		{"broken header", pdu.DeliverSM{ESMClass: 0x44, ShortMessage: []byte("id:4")}, "id:4"},
 		{"ucs2", pdu.DeliverSM{DataCoding: 8, ShortMessage: []byte("\x00i\x00d\x00:\x005")}, "id:5"},
