@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"sluice/gateway/config"
 	"sluice/internal/loglimit"
 	"sluice/queue"
+	"sluice/smpp"
 )
 
 // The bounds of a stop, beyond what sessions need for the answers to what is in flight.
@@ -39,6 +41,10 @@ type Options struct {
 	Registry *prometheus.Registry // default: a new one
 	Version  string               // of the program, for the admin plane and the metrics
 	Commit   string
+
+	// DialNATS and DialSMSC open the connections instead of TCP. A simulation hands over pipes by them.
+	DialNATS func() (net.Conn, error)
+	DialSMSC func(context.Context, smpp.Config) (net.Conn, error)
 
 	receiptWaits []time.Duration // default: receiptPatience
 }
@@ -70,6 +76,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Gateway, error
 	opts.Logger = slog.New(limited)
 	if opts.Registry == nil {
 		opts.Registry = prometheus.NewRegistry()
+	}
+	if opts.DialSMSC == nil {
+		opts.DialSMSC = smpp.Dial
 	}
 	if opts.receiptWaits == nil {
 		opts.receiptWaits = receiptPatience()
@@ -175,6 +184,7 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 		CredentialsFile: g.cfg.NATS.Credentials.File, NKeyFile: g.cfg.NATS.Credentials.NKey,
 		User: g.cfg.NATS.Credentials.User, Password: g.cfg.NATS.Credentials.Password.Value(),
 		InboxPrefix: g.cfg.NATS.Credentials.InboxPrefix, CanonicalID: canonicalIDs(g.cfg.Accounts),
+		Dial: g.opts.DialNATS,
 	}
 	if connect.URL == "" {
 		embedded, err := queue.StartEmbedded(queue.EmbeddedConfig{

@@ -71,7 +71,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 	work, abandon := context.WithCancel(context.Background())
 	inbound, closeInbound := context.WithCancel(work)
 	a := &account{
-		name: name, cfg: cfg, table: table, dial: smpp.Dial, metrics: g.metrics, counts: g.metrics.of(name), log: g.log.With("account", name),
+		name: name, cfg: cfg, table: table, dial: g.opts.DialSMSC, metrics: g.metrics, counts: g.metrics.of(name), log: g.log.With("account", name),
 		hosts: hosts, random: rand.Float64, routes: map[string]routePolicy{},
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,

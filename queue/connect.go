@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,9 @@ type ConnectConfig struct {
 	InboxPrefix string
 	// TLS is used when it is not nil.
 	TLS *tls.Config
+	// Dial opens a connection to the server; nil dials URL over TCP. Tests hand
+	// over pipes by it.
+	Dial func() (net.Conn, error)
 	// Logger gets the changes of the connection; nil discards them.
 	Logger *slog.Logger
 	// CanonicalID gives the form of a submit_sm_resp's message id that the receipt
@@ -178,6 +182,9 @@ func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option,
 		// The same time is given to each dial after a lost connection.
 		options = append(options, nats.Timeout(min(left, dialMost)))
 	}
+	if cfg.Dial != nil {
+		options = append(options, nats.SetCustomDialer(dialer(cfg.Dial)))
+	}
 	if cfg.CredentialsFile != "" {
 		options = append(options, nats.UserCredentials(cfg.CredentialsFile))
 	}
@@ -204,6 +211,12 @@ func (c *Client) options(ctx context.Context, cfg ConnectConfig) ([]nats.Option,
 	}
 	return options, nil
 }
+
+// dialer opens connections for the client, whatever the address.
+type dialer func() (net.Conn, error)
+
+// Dial implements [nats.CustomDialer].
+func (d dialer) Dial(string, string) (net.Conn, error) { return d() }
 
 // OnConnection calls f whenever the connection is lost or stands again, until
 // the returned function is called. It must not block.
