@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"sluice/classify"
@@ -30,7 +29,7 @@ type delivery struct {
 	results []result   // of those that were
 	unclear bool       // a PDU may have reached the SMSC, and nothing was heard of it
 
-	atWork sync.Mutex // held until the queue has the outcome, or will not get one from here; and for a late response
+	atWork turn // taken until the queue has the outcome, or will not get one from here; and for a late response
 
 	// Room for what nearly every message has one of.
 	onePart    [1]*segment
@@ -53,8 +52,8 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 	a.counts.inFlight.Inc()
 	defer a.counts.inFlight.Dec()
 	d := &delivery{account: a, bind: b, job: job}
-	d.atWork.Lock()
-	defer d.atWork.Unlock()
+	d.atWork.take()
+	defer d.atWork.give()
 	d.parts, d.results = d.onePart[:0], d.oneResult[:0]
 	defer d.recovered(permit)
 

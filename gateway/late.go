@@ -12,8 +12,8 @@ import (
 func (d *delivery) acceptLate(p *segment, resp smpp.Response) {
 	a, now := d.account, time.Now()
 	a.metrics.late.WithLabelValues(a.name).Inc()
-	d.atWork.Lock()
-	defer d.atWork.Unlock()
+	d.atWork.take()
+	defer d.atWork.give()
 	v := a.classify(resp)
 	if v.Class != classify.OK && v.Class != classify.Terminal {
 		a.heldBack(now, v)
