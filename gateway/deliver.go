@@ -12,6 +12,7 @@ import (
 	"sluice/gateway/config"
 	"sluice/queue"
 	"sluice/queue/crashpoint"
+	"sluice/queue/turn"
 	"sluice/smpp"
 	"sluice/smpp/pdu"
 	"sluice/window"
@@ -29,7 +30,7 @@ type delivery struct {
 	results []result   // of those that were
 	unclear bool       // a PDU may have reached the SMSC, and nothing was heard of it
 
-	atWork turn // taken until the queue has the outcome, or will not get one from here; and for a late response
+	atWork turn.Turn // taken until the queue has the outcome, or will not get one from here; and for a late response
 
 	// Room for what nearly every message has one of.
 	onePart    [1]*segment
@@ -52,8 +53,8 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 	a.counts.inFlight.Inc()
 	defer a.counts.inFlight.Dec()
 	d := &delivery{account: a, bind: b, job: job}
-	d.atWork.take()
-	defer d.atWork.give()
+	_ = d.atWork.Take(context.Background()) // nobody else knows of it yet
+	defer d.atWork.Give()
 	d.parts, d.results = d.onePart[:0], d.oneResult[:0]
 	defer d.recovered(permit)
 

@@ -12,8 +12,10 @@ import (
 func (d *delivery) acceptLate(p *segment, resp smpp.Response) {
 	a, now := d.account, time.Now()
 	a.metrics.late.WithLabelValues(a.name).Inc()
-	d.atWork.take()
-	defer d.atWork.give()
+	if err := d.atWork.Take(a.work); err != nil {
+		return // the gateway stops; the queue keeps the message
+	}
+	defer d.atWork.Give()
 	v := a.classify(resp)
 	if v.Class != classify.OK && v.Class != classify.Terminal {
 		a.heldBack(now, v)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"sluice/queue/turn"
 )
 
 const (
@@ -21,7 +23,7 @@ type lately struct {
 	events []confirmedEvent // a ring
 	next   int
 
-	restoring sync.Mutex // one after the other: two would each store what is missing
+	restoring turn.Turn // one after the other: two would each store what is missing
 }
 
 type confirmedEvent struct {
@@ -57,8 +59,8 @@ func (l *lately) since(from time.Time) (list []confirmedEvent) {
 // restore looks for the events that were confirmed shortly before the journal failed, and stores again what the server
 // has lost of them.
 func (j *Journal) restore(failed time.Time) {
-	j.lately.restoring.Lock()
-	defer j.lately.restoring.Unlock()
+	_ = j.lately.restoring.Take(context.Background()) // the one before ends with the journal
+	defer j.lately.restoring.Give()
 	lost := 0
 	// A failure is known only when the confirmation of a later write has not come for its whole time.
 	for _, c := range j.lately.since(failed.Add(-j.timeout - latelyFor)) {

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"sluice/queue/turn"
 )
 
 // A server that is killed forgets deliveries: it writes a consumer's state, who
@@ -99,7 +100,7 @@ func (s *stride) next(now time.Time) uint64 {
 // laneMark is one intake's side of a lane's mark. The fields are guarded by the
 // intake's lock.
 type laneMark struct {
-	writing sync.Mutex // one change at a time; taken before the intake's lock
+	writing turn.Turn // one change at a time; taken before the intake's lock
 
 	server    string // the server that the counts in epoch were checked with
 	off       bool   // replicas keep the counts: no mark is needed
@@ -135,8 +136,10 @@ func (m *laneMark) reach(stored mark) uint64 {
 // loadMark joins the lane's mark when the server has been started or the
 // consumer created since this intake last looked.
 func (l *lane) loadMark(ctx context.Context) error {
-	l.mark.writing.Lock()
-	defer l.mark.writing.Unlock()
+	if err := l.mark.writing.Take(ctx); err != nil {
+		return fmt.Errorf("writing the mark of %s: %w", durable(l.Lane), err)
+	}
+	defer l.mark.writing.Give()
 	i := l.intake
 	server := i.client.nc.ConnectedServerId()
 	if server == "" {
@@ -270,8 +273,10 @@ func (l *lane) leaveMark(ctx context.Context) error {
 }
 
 func (l *lane) changeOwnMark(ctx context.Context, change func(mark) mark) error {
-	l.mark.writing.Lock()
-	defer l.mark.writing.Unlock()
+	if err := l.mark.writing.Take(ctx); err != nil {
+		return fmt.Errorf("writing the mark of %s: %w", durable(l.Lane), err)
+	}
+	defer l.mark.writing.Give()
 	i := l.intake
 	i.mu.Lock()
 	stored, revision := l.mark.stored, l.mark.revision
