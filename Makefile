@@ -18,7 +18,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
-.PHONY: chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid window-grid-smoke window-wild compare compare-short lint check interop cover schema peers clean
+.PHONY: worlds chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid window-grid-smoke window-wild compare compare-short lint check interop cover schema peers clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,14 @@ chaos: build bin/chaos ## Break everything at random for 30 minutes while 100,00
 
 chaos-short: build bin/chaos ## The same in 3 minutes with 5,000 messages; SEED=1.
 	bin/chaos --bin bin --seed $(SEED) --short --messages 5000 --length 2m --patience 3m
+
+# SEEDS worlds from FROM on, or the one of SEED alone. Each has a process of its own, one a core.
+SEEDS ?= 100
+FROM  ?= 1
+
+worlds: ## Run whole gateways in simulated time with every fault: SEEDS=100 FROM=1, or one again: make worlds SEED=7.
+	$(GO) test -c -o bin/worlds.test ./gateway/worlds
+	.ci/worlds bin/worlds.test $(if $(filter command line environment,$(origin SEED)),$(SEED) 1,$(FROM) $(SEEDS))
 
 .PHONY: bin/chaos
 bin/chaos:

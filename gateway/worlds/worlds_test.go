@@ -1,0 +1,90 @@
+package worlds
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// TestWorlds lives through SEEDS worlds beginning with FROM, or through the one of SEED; a few of them without either.
+// The trace of a world that broke a promise is left in the folder WORLDS_DIR.
+func TestWorlds(t *testing.T) {
+	from, count := number(t, "FROM", 1), number(t, "SEEDS", 3)
+	if seed := number(t, "SEED", 0); seed > 0 {
+		from, count = seed, 1
+	}
+	broken := 0
+	for seed := from; seed < from+count; seed++ {
+		name := fmt.Sprintf("seed %d", seed)
+		t.Run(name, func(t *testing.T) {
+			if faults := live(t, uint64(seed)); len(faults) > 0 {
+				broken++
+				t.Error(errors.Join(faults...))
+			}
+		})
+	}
+	t.Logf("%d worlds, %d with broken promises", count, broken)
+}
+
+// live plays the world of a seed in a bubble.
+func live(t *testing.T, seed uint64) (faults []error) {
+	dir := t.TempDir()
+	w := draw(seed)
+	var r *run
+	synctest.Test(t, func(t *testing.T) { r, faults = play(t, w, dir) })
+	// The NATS client keeps its timers in a pool of the process, and the timers of one bubble are no use to the next:
+	// two collections empty the pool.
+	runtime.GC()
+	runtime.GC()
+	accepted := uint64(0)
+	for _, s := range r.smscs {
+		accepted += s.Stats().Accepted
+	}
+	t.Logf("%d instances, %d SMSCs (%s), %d messages, %d faults, %d accepted", w.instances, len(w.accounts), w.kind, len(w.messages),
+		len(w.faults), accepted)
+	if len(faults) > 0 {
+		t.Logf("its trace is in %s", r.leave(t, faults))
+	}
+	return faults
+}
+
+// leave writes what happened for people.
+func (r *run) leave(t *testing.T, faults []error) string {
+	dir := os.Getenv("WORLDS_DIR")
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, fmt.Sprintf("world-%d.txt", r.seed))
+	var b strings.Builder
+	fmt.Fprintf(&b, "world %d: %d instances, SMSCs %v (%s), %d messages over %v\n\nbroken promises\n%v\n\nfaults\n", r.seed,
+		r.world.instances, r.accounts, r.kind, len(r.messages), r.length, errors.Join(faults...))
+	for _, f := range r.faults {
+		fmt.Fprintf(&b, "%v\n", f)
+	}
+	fmt.Fprintf(&b, "\nwhat happened\n%s\n", strings.Join(r.trace, "\n"))
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func number(t *testing.T, name string, otherwise int) int {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		t.Fatalf("%s=%q: want a whole number from 0", name, text)
+	}
+	return n
+}
