@@ -23,10 +23,13 @@ const (
 	AlarmOverMax   AlarmReason = "over_noise_max"    // a test found refusals that do not follow the pace, more than NoiseMax
 	AlarmUndecided AlarmReason = "tests_undecided"   // two tests in a row saw refusals and came to no verdict
 	AlarmSunken    AlarmReason = "refused_all_along" // the ceiling has halved, and still as many are refused
+	AlarmHold      AlarmReason = "nothing_accepted"  // every test message of a hold was refused, for minutes
 )
 
 // AlarmReasons returns all reasons of an alarm.
-func AlarmReasons() []AlarmReason { return []AlarmReason{AlarmOverMax, AlarmUndecided, AlarmSunken} }
+func AlarmReasons() []AlarmReason {
+	return []AlarmReason{AlarmOverMax, AlarmUndecided, AlarmSunken, AlarmHold}
+}
 
 // Alarm says that nothing the controller may do is safe: refusals do not seem to follow the pace, and cannot be
 // ignored either without an operator's word. Until then they are taken for load, and cost what that costs. It ends when
@@ -43,8 +46,13 @@ type Alarm struct {
 	Best, Ceiling            float64 // messages per second: highest ceiling of 10 minutes, and that of now
 }
 
-// Suggested is the Config.NoiseIgnore that would silence the refusals, a share from 0 to 0.5.
-func (a Alarm) Suggested() float64 { return min(0.5, known*a.Share) }
+// Suggested is the Config.NoiseIgnore that would silence the refusals, a share from 0 to 0.5; 0: none would.
+func (a Alarm) Suggested() float64 {
+	if a.Reason == AlarmHold {
+		return 0
+	}
+	return min(0.5, known*a.Share)
+}
 
 // String is a sentence for the operator; empty without an alarm.
 func (a Alarm) String() string {
@@ -62,6 +70,8 @@ func (a Alarm) String() string {
 		}
 	case AlarmSunken:
 		seen = fmt.Sprintf("the ceiling went from %s to %s and refusals do not follow: %s", rate(a.Best), rate(a.Ceiling), seen)
+	case AlarmHold:
+		return fmt.Sprintf("nothing is accepted: %s test messages in a row were refused; the silences between them become longer; ask the SMSC's operator whether the account is blocked or has used up a quota", count(a.Refused))
 	default:
 		return ""
 	}
@@ -88,7 +98,7 @@ type watch struct {
 
 // hear counts an answer while there is something to watch. What a probe is refused is the probe's fault.
 func (c *Controller) hear(now time.Time, t Ticket, s Signal) {
-	if !c.sunken && c.alarm.Reason == "" || s.Answer == Lost || t.step > 0 {
+	if !c.sunken && c.alarm.Reason == "" || s.Answer == Lost || t.step > 0 || c.mode == Hold {
 		return
 	}
 	if c.skip > 0 {

@@ -27,6 +27,7 @@ type bind struct {
 	round          int64         // newest message when the round began; an answer to a later one completes it
 	spoiled        int64         // newest message when a refusal last took one off
 	full           time.Time     // last time that the window let nothing start
+	mark, heard    int64         // newest message at the newest decision, and how many later ones were accepted or refused
 	stretching
 }
 

@@ -29,6 +29,10 @@ const (
 	maxPause = 10 * time.Minute
 
 	firstTest, lastTest = 50 * time.Millisecond, 30 * time.Second // least and most between two tests in a hold
+	longTests           = 12                                      // after as many every third test comes after a longer silence
+	longest             = 5 * time.Minute                         // that silence, at most
+
+	patient = 5 * time.Second // least time that a level waits for its answers
 )
 
 // evidence is what speaks against the ceiling. Counts are floating point: they are there to be divided.
@@ -57,7 +61,10 @@ type silence struct {
 	quiet   time.Time // no probe (in a hold: no test) before
 	held    time.Time // when the hold began
 	wait    time.Duration
-	testing bool // a test message is out
+	testing bool          // a test message is out
+	tests   int           // refused or lost in this hold
+	gap     time.Duration // silence that ended the last holds, where they needed more than lastTest
+	gaps    int           // holds in a row that did
 }
 
 // lost takes back a ticket that got no answer.
@@ -78,6 +85,9 @@ func (c *Controller) accept(now time.Time, t Ticket, s Signal) {
 	case c.mode == Hold:
 		c.resume(now)
 		return
+	}
+	if c.mode == Probe && s.Answer == Other {
+		return // only acceptances speak for a level
 	}
 	if c.fresh++; c.fresh == 1 {
 		c.since = now
@@ -172,7 +182,7 @@ func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
 	if s.Again {
 		c.again++
 	}
-	silent := s.Answer == Refused && c.mode != Probe && c.fresh == 0 && c.turned >= 3
+	silent := s.Answer == Refused && c.mode != Probe && c.fresh == 0 && c.turned >= 3 && now.Sub(c.decidedAt) >= c.trip()
 	if c.mode == Compare && !silent {
 		c.listen(now)
 		return
@@ -219,8 +229,21 @@ func (c *Controller) climb(now time.Time) {
 	if c.level == steepest {
 		stand /= 4
 	}
+	if c.refusedAfter > 2*c.trip() { // refusals are known to come late
+		stand = max(stand, c.refusedAfter)
+	}
 	if c.fresh < max(4, c.enough()/(c.level-c.floor/2)) || now.Sub(c.since) < stand {
 		return
+	}
+	if !c.isHeard() {
+		if now.Sub(c.since) > c.patience() {
+			c.notHeard(now)
+		}
+		return
+	}
+	if !c.found { // there was no cruise yet to learn it from
+		missing, of := c.unheard()
+		c.mute = (missing + 20*c.mute) / (of + 20)
 	}
 	d := Decision{Was: c.ceiling, Accepted: int(c.fresh), Kept: c.pace}
 	c.proven = c.pace
@@ -240,6 +263,43 @@ func (c *Controller) climb(now time.Time) {
 	c.decide(now, Probe, ReasonProbeKept, d)
 }
 
+// trip is the longest mean time that a bind's acceptances take.
+func (c *Controller) trip() (trip time.Duration) {
+	for _, b := range c.binds {
+		trip = max(trip, b.mean)
+	}
+	return trip
+}
+
+// unheard is how many of the messages that others have overtaken since the newest decision have no answer, beyond what
+// the spread of the round trips explains, and how many there were.
+func (c *Controller) unheard() (missing, of float64) {
+	for _, b := range c.binds {
+		if n := b.answered - b.mark; n > 0 {
+			missing += float64(n-b.heard) - 2*c.share()*(b.mean-b.rtt).Seconds()
+			of += float64(n)
+		}
+	}
+	return max(0, missing), of
+}
+
+// isHeard says that the level is answered as well as the pace before it. What the SMSC refuses late, or swallows, would
+// else not speak against it.
+func (c *Controller) isHeard() bool {
+	missing, of := c.unheard()
+	lost := c.mute * of
+	return missing <= max(min(proof, of/4), flight.Seconds()*c.pace)+lost+3*math.Sqrt(lost)
+}
+
+// notHeard ends a probe too many of whose messages are not answered.
+func (c *Controller) notHeard(now time.Time) {
+	missing, _ := c.unheard()
+	d := Decision{Tried: c.pace, Accepted: int(c.climbed), Unanswered: int(missing)}
+	c.found, c.step = true, max(fine, c.step/4)
+	c.owe(c.owed + c.price(c.step))
+	c.cut(now, c.proven, ReasonProbeUnanswered, Signal{Answer: Refused}, d)
+}
+
 // hasMoved says that the probe was accepted more than any bucket saves up: the ceiling is not where it was, and is to
 // be searched anew.
 func (c *Controller) hasMoved(now time.Time) bool {
@@ -253,6 +313,9 @@ func (c *Controller) idled(now time.Time) {
 	d := Decision{Was: c.ceiling, Tried: c.pace, Wait: dwell}
 	if c.found && c.fresh >= cruise*c.proven*now.Sub(c.since).Seconds() {
 		c.step = max(fine, c.step/4)
+	}
+	if c.found {
+		c.owe(max(c.owed, c.price(c.step)))
 	}
 	c.ceiling = c.proven
 	c.quiet = latest(c.quiet, now.Add(dwell))
@@ -326,15 +389,31 @@ func (c *Controller) hold(now time.Time, t Ticket) {
 		c.unclear(now)
 	}
 	d := Decision{Refused: int(c.turned), WindowWas: c.windows()}
-	c.held, c.wait, c.testing = now, max(firstTest, 2*t.bind.rtt), false
+	c.held, c.wait, c.testing, c.tests = now, max(firstTest, 2*t.bind.rtt), false, 0
+	if c.gaps >= 2 { // it is known to want that
+		c.wait = c.gap
+	}
 	c.quiet = now.Add(c.wait)
 	d.Wait = c.wait
 	c.decide(now, Hold, ReasonHold, d)
 }
 
-// testLater waits twice as long after a test that was refused or lost.
+// testLater waits twice as long after a test that was refused or lost, and now and then longer: some SMSCs start their
+// penalty anew with each message, and want a minute of silence.
 func (c *Controller) testLater(now time.Time, d Decision) {
-	c.wait = min(2*c.wait, lastTest)
+	c.tests++
+	gap := min(longest, (2*lastTest+5*time.Second)<<min(3, max(0, c.tests-longTests)/3))
+	switch {
+	case c.wait > lastTest && c.tests < longTests: // what was known is no longer true
+		c.wait, c.gaps = firstTest, 0
+	case c.tests < longTests || c.tests%3 != 0:
+		c.wait = min(2*c.wait, lastTest)
+	default:
+		c.wait = gap
+	}
+	if c.tests == longTests {
+		c.raise(now, Alarm{Reason: AlarmHold, Share: 1, Refused: c.tests, Ceiling: c.ceiling})
+	}
 	c.quiet, c.testing = now.Add(c.wait), false
 	d.Wait = c.wait
 	c.decide(now, Hold, ReasonHoldTest, d)
@@ -344,6 +423,14 @@ func (c *Controller) testLater(now time.Time, d Decision) {
 // for with 50 times its length without a probe, so that it stays below 2 % of the time.
 func (c *Controller) resume(now time.Time) {
 	silent := now.Sub(c.held)
+	if c.wait <= lastTest {
+		c.gaps = 0
+	} else {
+		c.gaps, c.gap = c.gaps+1, c.wait
+	}
+	if c.alarm.Reason == AlarmHold {
+		c.calm(now, Alarm{})
+	}
 	d := Decision{Was: c.ceiling, Held: silent}
 	c.ceiling, c.base = (c.ceiling+c.base)/2, 0.9*c.base
 	d.Wait = min(maxPause, time.Duration(math.Min(50*silent.Seconds()*fine/c.step, maxPause.Seconds())*float64(time.Second)))

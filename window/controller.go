@@ -111,14 +111,15 @@ type Controller struct {
 	binds []*bind
 	ids   BindID // newest id given
 
-	mode    Mode
-	ceiling float64 // messages per second, like pace
-	pace    float64
-	slot    time.Time     // when the next message is due
-	arrears time.Duration // of slots that we overslept, to be made up for
-	issued  int64         // newest ticket
-	epoch   int64         // newest ticket at the newest decision
-	born    int64         // newest ticket at the start, or when everything was forgotten
+	mode      Mode
+	ceiling   float64 // messages per second, like pace
+	pace      float64
+	slot      time.Time     // when the next message is due
+	arrears   time.Duration // of slots that we overslept, to be made up for
+	issued    int64         // newest ticket
+	epoch     int64         // newest ticket at the newest decision
+	decidedAt time.Time     // when that was
+	born      int64         // newest ticket at the start, or when everything was forgotten
 
 	unanswered int       // tickets without result
 	full       time.Time // last time that MaxWindow let nothing start
@@ -128,6 +129,7 @@ type Controller struct {
 	silence
 	noise
 	watch
+	usual
 	ledger
 }
 
@@ -303,6 +305,8 @@ func (c *Controller) send(now time.Time, id BindID, overslept bool) Ticket {
 	t.held = !t.paced && !b.full.Before(c.slot)
 	if c.mode == Probe {
 		t.step = c.step
+	} else {
+		c.sent[0]++
 	}
 	c.testing = c.mode == Hold
 	if behind > late { // all that is caught up
@@ -320,7 +324,7 @@ func (c *Controller) send(now time.Time, id BindID, overslept bool) Ticket {
 
 // arrive dates what NewController decided, which had no clock.
 func (c *Controller) arrive(now time.Time) {
-	c.slot, c.from = now, now
+	c.slot, c.from, c.decidedAt = now, now, now
 	c.date(now)
 }
 
@@ -337,7 +341,11 @@ func (c *Controller) OnResult(now time.Time, t Ticket, s Signal) Decision {
 	}
 	c.unanswered--
 	t.bind.unanswered--
+	if t.seq > t.bind.mark && s.Answer < Other {
+		t.bind.heard++
+	}
 	before := c.decided
+	c.remember(now, t, s)
 	c.hear(now, t, s)
 	switch {
 	case s.Answer == Lost:

@@ -7,26 +7,27 @@ type Reason string
 
 // The reasons.
 const (
-	ReasonStart        Reason = "start"           // nothing is known: a bold probe from a low rate
-	ReasonDeclared     Reason = "declared_cap"    // the declared rate is the ceiling
-	ReasonMemory       Reason = "memory"          // the start is a remembered ceiling
-	ReasonProbeUp      Reason = "probe_up"        // a rate above the ceiling is tried
-	ReasonProbeKept    Reason = "probe_kept"      // it stood, the next level is tried
-	ReasonProbeRefused Reason = "probe_refused"   // it was refused
-	ReasonProbeUnused  Reason = "probe_unused"    // too few places to try it
-	ReasonProbeIdle    Reason = "probe_idle"      // too few messages to try it
-	ReasonCutExcess    Reason = "cut_excess"      // too many refusals at the ceiling: it is lowered
-	ReasonHold         Reason = "hold"            // nothing is accepted: silence
-	ReasonHoldTest     Reason = "hold_test"       // the test message of a hold was refused or lost
-	ReasonResume       Reason = "resume"          // it was accepted
-	ReasonCongestion   Reason = "congestion_hint" // congestion_state made a cut or kept a probe away
-	ReasonNoiseTest    Reason = "noise_test"      // a phase of the test whether refusals follow the pace
-	ReasonNoise        Reason = "noise"           // they do not: their share is ignored
-	ReasonNoiseGone    Reason = "noise_gone"      // there are none left to ignore
-	ReasonAlarm        Reason = "alarm"           // refusals seem not to follow the pace, and may not be ignored either
-	ReasonAlarmOver    Reason = "alarm_over"      // it ended
-	ReasonOperator     Reason = "operator"        // the configuration was changed
-	ReasonDisconnect   Reason = "disconnect"      // a bind was lost
+	ReasonStart           Reason = "start"            // nothing is known: a bold probe from a low rate
+	ReasonDeclared        Reason = "declared_cap"     // the declared rate is the ceiling
+	ReasonMemory          Reason = "memory"           // the start is a remembered ceiling
+	ReasonProbeUp         Reason = "probe_up"         // a rate above the ceiling is tried
+	ReasonProbeKept       Reason = "probe_kept"       // it stood, the next level is tried
+	ReasonProbeRefused    Reason = "probe_refused"    // it was refused
+	ReasonProbeUnused     Reason = "probe_unused"     // too few places to try it
+	ReasonProbeUnanswered Reason = "probe_unanswered" // too few of its messages were answered
+	ReasonProbeIdle       Reason = "probe_idle"       // too few messages to try it
+	ReasonCutExcess       Reason = "cut_excess"       // too many refusals at the ceiling: it is lowered
+	ReasonHold            Reason = "hold"             // nothing is accepted: silence
+	ReasonHoldTest        Reason = "hold_test"        // the test message of a hold was refused or lost
+	ReasonResume          Reason = "resume"           // it was accepted
+	ReasonCongestion      Reason = "congestion_hint"  // congestion_state made a cut or kept a probe away
+	ReasonNoiseTest       Reason = "noise_test"       // a phase of the test whether refusals follow the pace
+	ReasonNoise           Reason = "noise"            // they do not: their share is ignored
+	ReasonNoiseGone       Reason = "noise_gone"       // there are none left to ignore
+	ReasonAlarm           Reason = "alarm"            // refusals seem not to follow the pace, and may not be ignored either
+	ReasonAlarmOver       Reason = "alarm_over"       // it ended
+	ReasonOperator        Reason = "operator"         // the configuration was changed
+	ReasonDisconnect      Reason = "disconnect"       // a bind was lost
 )
 
 // Decision is one step of the controller with its numbers. Which numbers are set depends on the reason; String says
@@ -58,7 +59,7 @@ type Decision struct {
 	Alarm Alarm // that began
 
 	Bind       BindID // that was lost
-	Unanswered int    // on it
+	Unanswered int    // on it, or of the probe's messages
 	Forgot     bool   // the operator let everything learned be forgotten
 	Declared   float64
 	MaxWindow  int
@@ -105,7 +106,10 @@ func (c *Controller) Decisions() []Decision {
 
 // decide changes the mode: answers to what was sent before count no more.
 func (c *Controller) decide(now time.Time, m Mode, why Reason, d Decision) {
-	c.mode, c.epoch, c.fresh, c.turned, c.strays = m, c.issued, 0, 0, 0
+	c.mode, c.epoch, c.decidedAt, c.fresh, c.turned, c.strays = m, c.issued, now, 0, 0, 0
+	for _, b := range c.binds {
+		b.mark, b.heard = b.sent, 0
+	}
 	c.record(now, why, d)
 }
 

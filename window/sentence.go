@@ -36,6 +36,8 @@ func (d Decision) sentence() string {
 		return fmt.Sprintf("probe to %s refused after %s accepted; %s; %s", rate(d.Tried), count(d.Accepted), d.ceiling(), d.next())
 	case ReasonProbeUnused:
 		return fmt.Sprintf("probe to %s ends unused, too few places to try it; %s; %s", rate(d.Tried), d.ceiling(), d.next())
+	case ReasonProbeUnanswered:
+		return fmt.Sprintf("probe to %s ends, %s of its messages are not answered; %s; %s", rate(d.Tried), count(d.Unanswered), d.ceiling(), d.next())
 	case ReasonProbeIdle:
 		return fmt.Sprintf("probe to %s ends, too few messages to try it; %s", rate(d.Tried), d.ceiling())
 	case ReasonCutExcess:

@@ -28,6 +28,8 @@ func TestSentences(t *testing.T) {
 		{Decision{Reason: ReasonProbeRefused, Tried: 2500, Accepted: 182, Was: 1000, Ceiling: 1250, Wait: time.Second}, "12:00:01 probe to 2,500/s refused after 182 accepted; ceiling goes from 1,000/s to 1,250/s; next probe in 1s"},
 		{Decision{Reason: ReasonProbeUnused, Tried: 31, Was: 30.7, Ceiling: 30.7, Owed: 20}, "12:00:01 probe to 31.0/s ends unused, too few places to try it; ceiling stays 30.7/s; next probe in 20 messages"},
 		{Decision{Reason: ReasonProbeIdle, Tried: 62, Was: 30.7, Ceiling: 31}, "12:00:01 probe to 62.0/s ends, too few messages to try it; ceiling goes from 30.7/s to 31.0/s"},
+		{Decision{Reason: ReasonProbeUnanswered, Tried: 62, Unanswered: 12, Was: 31, Ceiling: 31, Owed: 20}, "12:00:01 probe to 62.0/s ends, 12 of its messages are not answered; ceiling stays 31.0/s; next probe in 20 messages"},
+		{Decision{Reason: ReasonAlarm, Alarm: Alarm{Reason: AlarmHold, Share: 1, Refused: 12}}, "12:00:01 alarm: nothing is accepted: 12 test messages in a row were refused; the silences between them become longer; ask the SMSC's operator whether the account is blocked or has used up a quota"},
 		{Decision{Reason: ReasonCutExcess, Accepted: 88, Refused: 12, Was: 100, Ceiling: 89.1, WindowWas: 7, Window: 5, Owed: 36}, "12:00:01 12 of 100 refused; ceiling goes from 100.0/s to 89.1/s; window goes from 7 to 5; next probe in 36 messages"},
 		{Decision{Reason: ReasonHold, Refused: 3, Wait: 50 * time.Millisecond}, "12:00:01 3 refused and none accepted: silence, first test in 50ms"},
 		{Decision{Reason: ReasonHoldTest, Refused: 1, Wait: 1600 * time.Millisecond}, "12:00:01 test message refused, next one in 1.6s"},

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"sluice/testserver/limiter"
 )
 
 // This file is the controller against SMSCs, hosts and accounts that the study did not know.
@@ -92,5 +94,105 @@ func TestBusyHost(t *testing.T) {
 				t.Errorf("goodput %.3f, want 0.65", mean)
 			}
 		})
+	}
+}
+
+// figures are goodput and share of the submits refused from a time on, means of seeds 0 to n-1.
+func figures(n int, sc scenario) (good, refused float64) {
+	for seed := range uint64(n) {
+		s := simulate(sc, seed)
+		good += s.goodput(sc.warm, sc.length) / float64(n)
+		refused += float64(s.warmRefused) / float64(max(1, s.warmSubmits)) / float64(n)
+	}
+	return good, refused
+}
+
+// Refusals that come seconds after the acceptances of the same flight: a level stands only when its messages are
+// answered, so that none stands before its refusals are in.
+func TestLateRefusals(t *testing.T) {
+	for _, rate := range []float64{20, 100, 1000} {
+		good, refused := figures(3, scenario{
+			rtt: ms(20), length: 5 * time.Minute, warm: time.Minute,
+			smsc: func(rnd *rand.Rand) limiter.Limiter {
+				return limiter.Late(limiter.TokenBucket(limiter.Constant(rate), max(4, rate/10), throttled), time.Second, 3*time.Second, rnd)
+			}, unordered: true, rate: rate,
+		})
+		t.Logf("%v/s: goodput %.3f, %.2f %% refused", rate, good, 100*refused)
+		if good < .9 || refused > .05 {
+			t.Errorf("%v/s: goodput %.3f, %.2f %% refused", rate, good, 100*refused)
+		}
+	}
+}
+
+// Answers that never come, at any pace, are no reason to keep a level from standing. (Where almost a third is lost on a
+// near bind it is the window that starves it, in some seeds.)
+func TestLostAnswersLetLevelsStand(t *testing.T) {
+	for share, least := range map[float64]float64{.05: .98, .13: .98, .3: .3} {
+		good, refused := figures(3, scenario{smsc: bucket(1000, 100), rtt: ms(20), length: 2 * time.Minute, warm: 30 * time.Second, lost: share})
+		t.Logf("%v lost: goodput %.3f, %.2f %% refused", share, good, 100*refused)
+		if good < least || refused > .01 {
+			t.Errorf("%v lost: goodput %.3f, %.2f %% refused", share, good, 100*refused)
+		}
+	}
+}
+
+// Acceptances after seconds and refusals at once: no acceptance can be back so soon after a decision, which is no reason
+// for silence.
+func TestLateAcceptances(t *testing.T) {
+	s := simulate(scenario{
+		rtt: ms(20), length: 4 * time.Minute, warm: time.Minute, rate: 500, unordered: true,
+		smsc: func(rnd *rand.Rand) limiter.Limiter {
+			return limiter.All(limiter.TokenBucket(limiter.Constant(500), 50, throttled), limiter.Delay(time.Second, 3*time.Second, rnd))
+		},
+	}, 1)
+	for _, d := range s.senders[0].c.Decisions() {
+		if d.Reason == ReasonHold {
+			t.Errorf("%v", d)
+		}
+	}
+	if good := s.goodput(s.warm, s.length); good < .95 {
+		t.Errorf("goodput %.3f", good)
+	}
+}
+
+// A penalty of a minute that every submit extends: tests twice a minute would never end it.
+func TestPenaltyOfAMinute(t *testing.T) {
+	for rate, least := range map[float64]float64{10: .7, 100: .8} {
+		alarmed := false
+		sc := scenario{
+			rtt: ms(20), length: 90 * time.Minute, warm: 30 * time.Minute,
+			smsc: func(*rand.Rand) limiter.Limiter {
+				return limiter.Penalty(limiter.TokenBucket(limiter.Constant(rate), max(4, rate/10), throttled), time.Minute)
+			},
+			inspect: func(_ time.Time, c *Controller, _ Signal, _ Decision) {
+				alarmed = alarmed || c.alarm.Reason == AlarmHold
+			},
+		}
+		good, refused := figures(2, sc)
+		t.Logf("%v/s: goodput %.3f, %.2f %% refused", rate, good, 100*refused)
+		if good < least || refused > .01 || !alarmed {
+			t.Errorf("%v/s: goodput %.3f, %.2f %% refused, alarm %v", rate, good, 100*refused, alarmed)
+		}
+	}
+}
+
+// Other answers show that the SMSC lives. Only acceptances speak for a higher pace.
+func TestOnlyAcceptancesLetThePaceClimb(t *testing.T) {
+	for _, tt := range []struct {
+		answer Answer
+		climbs bool
+	}{{Accepted, true}, {Other, false}, {Lost, false}} {
+		c := NewController(Config{})
+		b := c.AddBind()
+		now := virtualStart()
+		for range 500 {
+			if _, at := c.Next(now, b); at.After(now) {
+				now = at
+			}
+			c.OnResult(now.Add(time.Millisecond), c.OnSend(now, b), Signal{Answer: tt.answer})
+		}
+		if pace := c.Snapshot(now).Pace; (pace > 2*startRate) != tt.climbs {
+			t.Errorf("answer %d: the pace is %.1f/s, want it above %d/s: %v", tt.answer, pace, 2*startRate, tt.climbs)
+		}
 	}
 }
