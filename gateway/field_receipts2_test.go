@@ -11,6 +11,7 @@ import (
 
 	"sluice/queue"
 	"sluice/smpp/pdu"
+	"sluice/smpp/text"
 )
 
 // Receipts of public reports, sent as they came on the wire; addresses and ids are invented.
@@ -62,6 +63,21 @@ func TestG01AsciiReceiptUnderUnicodeCoding(t *testing.T) {
 	r.deliverHex(t, "000000aa000000050000000000000024000101313535353032303030303600000041434d45000400000000000008007a69643a533231333131323432303931363336353034343538363631373131207375623a30303120646c7672643a303031207375626d697420646174653a3236313133303231343020646f6e6520646174653a3236313133303231343120737461743a44454c49565244206572723a30303020746578743a686921")
 	if got := r.only(t, "m", "S21311242091636504458661711", "delivered", "000"); got.Data != nil || got.Stat != "DELIVRD" {
 		t.Errorf("%+v; want the word and no octets", got)
+	}
+}
+
+// G01, a sibling: the account packs septets, receipts too.
+func TestG01ReceiptInPackedSeptets(t *testing.T) {
+	t.Parallel()
+	r := startReceipts(t, "text: {inbound_alphabet: gsm7-packed}")
+	r.submit(t, "m", "15550100", "77")
+	packed, err := text.Encode("id:77 stat:DELIVRD err:000", text.Options{Alphabet: text.AlphabetGSM7Packed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.deliverText(t, "15550100", string(packed.Segments[0].ShortMessage))
+	if got := r.only(t, "m", "77", "delivered", "000"); got.Data != nil {
+		t.Errorf("octets of a receipt that was read: %+v", got)
 	}
 }
 

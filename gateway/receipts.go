@@ -15,6 +15,7 @@ import (
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/smpp/receipt"
+	"sluice/smpp/text"
 )
 
 // How a receipt was found to belong to its message; labels of a metric.
@@ -105,13 +106,28 @@ func (a *account) receiptIn(in queue.InboundRecord, m *pdu.DeliverSM) (*inboundR
 	}
 	o := a.reading
 	o.Received = in.ReceivedAt
-	r.Receipt, r.unread = receipt.Read(r.input, o)
+	if r.Receipt, r.unread = receipt.Read(r.input, o); r.unread {
+		a.readCoded(r, o)
+	}
 	r.ID = cleanMessageID(r.ID)
 	if r.TextID != "" {
 		r.TextID = cleanMessageID(r.TextID)
 	}
 	r.unread = r.unread || len(r.Err) > longestWord
 	return r, true
+}
+
+// readCoded reads a receipt anew by its data_coding where its octets are no ASCII, as septets are that are packed.
+func (a *account) readCoded(r *inboundReceipt, o receipt.Options) {
+	s, err := text.Decode(r.pdu.DataCoding, r.input.Text, false, a.inboundAlphabet())
+	if err != nil {
+		return
+	}
+	decoded := r.input
+	decoded.Text = []byte(s)
+	if better, unread := receipt.Read(decoded, o); !unread {
+		r.Receipt, r.input, r.unread = better, decoded, false
+	}
 }
 
 // handleReceipt publishes a receipt as an event of its message, unless it only repeats another. What only looks like a
