@@ -59,6 +59,26 @@ func TestF14UnknownPDUGetsGenericNack(t *testing.T) {
 	})
 }
 
+// A peer that answers our generic_nack with its own repeats a number of its own: it says nothing of our submit of that
+// number. A second one does.
+func TestEchoOfOurNackAnswersNoSubmit(t *testing.T) {
+	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
+		c := submit(t.Context(), s, nil)
+		seq := p.submits(1)[0]
+		p.send(pdu.Header{Length: 16, ID: 0x11f, Sequence: seq}.Append(nil))
+		p.expect(pdu.IDGenericNack, pdu.StatusInvCmdID, seq)
+		p.sendPDU(pdu.StatusInvCmdID, seq, &pdu.GenericNack{})
+		synctest.Wait()
+		if st := s.Stats(); st.InFlight != 1 || st.Answered != 0 {
+			t.Fatalf("the echo of our generic_nack answered the submit: %+v", st)
+		}
+		p.sendPDU(pdu.StatusInvCmdID, seq, &pdu.GenericNack{})
+		if r := <-c; r.err != nil || !r.response.Nack {
+			t.Fatalf("Submit returned %+v, %v", r.response, r.err)
+		}
+	})
+}
+
 func TestF14ForeignRequestsAndResponses(t *testing.T) {
 	bubble(t, testConfig(), func(t *testing.T, s *Session, p *script) {
 		for _, id := range []pdu.CommandID{pdu.IDSubmitSM, pdu.IDQuerySM, pdu.IDBindTransceiver, pdu.IDBroadcastSM} {

@@ -22,19 +22,20 @@ type arrivals struct {
 	answers []answer
 	replies []byte
 	settled []*waiter
-	frames  int    // whole PDUs
-	inbound uint64 // messages that went to the handler
-	refused uint64 // messages that did not
-	unbind  bool   // the peer unbound
-	freed   bool   // a request left the table
-	told    bool   // there is something to tell of SubmitFunc
-	batch   []byte // what the reader writes itself
+	frames  int      // whole PDUs
+	inbound uint64   // messages that went to the handler
+	refused uint64   // messages that did not
+	unbind  bool     // the peer unbound
+	freed   bool     // a request left the table
+	told    bool     // there is something to tell of SubmitFunc
+	batch   []byte   // what the reader writes itself
+	nacked  []uint32 // sequence numbers of requests of the peer that are not known here
 }
 
 func (a *arrivals) reset() {
 	clear(a.answers)
 	clear(a.settled)
-	*a = arrivals{answers: a.answers[:0], replies: a.replies[:0], settled: a.settled[:0]}
+	*a = arrivals{answers: a.answers[:0], replies: a.replies[:0], settled: a.settled[:0], nacked: a.nacked[:0]}
 }
 
 func (a *arrivals) reply(id pdu.CommandID, status pdu.Status, sequence uint32) {
@@ -157,6 +158,7 @@ func (s *Session) dispatch(a *arrivals, h pdu.Header, frame []byte, st state) {
 		// answered, whatever it is.
 		if !h.ID.IsResponse() {
 			a.reply(pdu.IDGenericNack, pdu.StatusInvCmdID, h.Sequence)
+			a.nacked = append(a.nacked, h.Sequence)
 		}
 	}
 }
@@ -192,6 +194,9 @@ func (s *Session) settle(a *arrivals) {
 	for i := range a.answers {
 		s.match(now, a, &a.answers[i])
 	}
+	for _, sequence := range a.nacked {
+		s.echoes.sent(now, sequence)
+	}
 	s.counts.inbound += a.inbound
 	s.counts.refused += a.refused
 	if a.unbind && s.state < unbinding {
@@ -216,6 +221,8 @@ func (s *Session) settle(a *arrivals) {
 func (s *Session) match(now time.Duration, a *arrivals, r *answer) {
 	nack := r.id == pdu.IDGenericNack
 	switch {
+	case nack && s.echoes.take(now, r.sequence):
+		s.counts.unmatched++ // a generic_nack answers our own: it says nothing of a submit that has that number by chance
 	case (nack || r.id == pdu.IDSubmitSMResp) && s.requests.has(r.sequence):
 		request, _ := s.requests.take(r.sequence)
 		r.response.RTT = now - request.at

@@ -69,6 +69,7 @@ type Session struct {
 	cause    error // why the session ends; the first one stays
 	requests *inflight
 	graves   *graveyard
+	echoes   echoes
 	out      outbox
 	reading  bool // the reader is settling, and looks at out before it is done
 	backlog  backlog
