@@ -24,6 +24,7 @@ type State string
 const (
 	Unbound      State = "unbound"       // no session; the back-off runs
 	Bound        State = "bound"         // the session takes submits
+	Failing      State = "failing"       // the SMSC answers nothing but temporary errors: only probes are sent
 	ConfigFault  State = "config"        // refused for its credentials, rights or credit: probed slowly, the queue is kept
 	Throttled    State = "throttled"     // the SMSC has asked for a wait of more than 5 minutes
 	Paused       State = "paused"        // by the operator: nothing is submitted, the binds are kept
@@ -49,6 +50,7 @@ type account struct {
 	routes  map[string]routePolicy
 	hosts   *hosts
 	slots   retrySlots
+	weights map[string]int // of <route>.<class>; 0: strict
 	unknown unknownPolicy
 	metrics *metrics
 	counts  counts
@@ -72,6 +74,7 @@ type account struct {
 	fullLives    hourly
 
 	destinations destinations
+	faults       faults
 	settling     settling
 	suspects     suspects
 	silence      silence
@@ -87,6 +90,7 @@ type account struct {
 	closeInbound context.CancelFunc
 
 	lastAccepted moment
+	blamed       moment // when an answer to a submit last stopped the account
 
 	keepers []*keeper // one for each bind; fixed
 
@@ -95,6 +99,8 @@ type account struct {
 	unbound    time.Time               // since when there is none; zero: there is one
 	closed     time.Time               // since when nothing can be pulled; zero: something can
 	escalation classify.Escalation
+	// refusedCommands is the run of 0x03 since the last acceptance.
+	refusedCommands classify.Escalation
 }
 
 // intake is where an account takes its messages from: the number of callers blocked in Next is the credit.
@@ -113,8 +119,10 @@ type bind struct {
 	ctx     context.Context //nolint:containedctx // ends when the session takes no more submits
 	end     context.CancelCauseFunc
 
-	pull atomic.Pointer[context.Context] // ends when nothing more may be pulled or submitted
-	halt context.CancelFunc              // ends it; guarded by the account's lock
+	pull  atomic.Pointer[context.Context] // ends when nothing more may be pulled or submitted
+	probe atomic.Pointer[context.Context] // the same for the probes of an account that is failing
+	halt  context.CancelFunc              // ends pull; guarded by the account's lock
+	mute  context.CancelFunc              // ends probe; the same
 }
 
 // mayPull begins a time in which messages may be pulled for the bind, under the account's lock.
@@ -124,11 +132,19 @@ func (b *bind) mayPull() {
 	b.pull.Store(&ctx)
 }
 
+// mayProbe is the same for probes.
+func (b *bind) mayProbe() {
+	ctx, mute := context.WithCancel(b.ctx)
+	b.mute = mute
+	b.probe.Store(&ctx)
+}
+
 // join adds a bind whose session lives.
 func (a *account) join(b *bind) {
 	a.mu.Lock()
 	b.id = a.gate.AddBind()
 	b.mayPull()
+	b.mayProbe()
 	a.binds[b.id] = b
 	a.metrics.binds.WithLabelValues(a.name).Set(float64(len(a.binds)))
 	a.mu.Unlock()
@@ -143,6 +159,7 @@ func (a *account) leave(b *bind) {
 	a.metrics.binds.WithLabelValues(a.name).Set(float64(len(a.binds)))
 	a.mu.Unlock()
 	b.halt()
+	b.mute()
 	a.refresh()
 }
 
@@ -157,6 +174,12 @@ func (a *account) refresh() {
 			b.halt()
 		case (*b.pull.Load()).Err() != nil:
 			b.mayPull()
+		}
+		switch {
+		case !a.flow.mayProbe(now):
+			b.mute()
+		case (*b.probe.Load()).Err() != nil:
+			b.mayProbe()
 		}
 	}
 	was := a.closed.IsZero()
@@ -242,6 +265,7 @@ func (a *account) standing() standing {
 // and unsent never exceeds the window.
 func (a *account) pump(ctx context.Context) {
 	a.carrying.Go(func() { a.work1(ctx) })
+	a.carrying.Go(func() { a.probe(ctx) })
 	<-ctx.Done()
 }
 

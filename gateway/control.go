@@ -23,6 +23,8 @@ type controlled struct {
 	total   float64       // ceiling of the whole account when the share last changed; 0: not known
 	window  window.Config // that was last set
 
+	declared float64 // rate of the whole account of then; 0: none
+
 	fault string // what was wrong with the control when it was last read; for readControl alone
 
 	asked chan struct{} // one element: a hold is to be stored
@@ -146,17 +148,18 @@ func (a *account) configure() {
 	}
 	if learned := a.gate.Snapshot().Learned; declared == 0 && learned > 0 && c.shown > 0 {
 		if ceiling := c.rescaled(learned, s.rate); ceiling != learned {
-			told := next
-			told.Declared = ceiling
-			a.gate.Configure(told)
-			c.window = told
+			a.gate.Believe(ceiling)
 		}
 	} else {
 		c.shown = s.rate
 	}
 	if next != c.window {
-		c.window = next
+		grown := declared == c.declared && next.Declared > c.window.Declared // only the share of it
+		c.window, c.declared = next, declared
 		a.gate.Configure(next)
+		if grown {
+			a.gate.Believe(next.Declared)
+		}
 	}
 }
 

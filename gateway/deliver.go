@@ -29,6 +29,7 @@ type delivery struct {
 	parts   []*segment // still to be submitted
 	results []result   // of those that were
 	unclear bool       // a PDU may have reached the SMSC, and nothing was heard of it
+	probe   bool       // it tests an account that is failing
 
 	atWork turn.Turn // taken until the queue has the outcome, or will not get one from here; and for a late response
 
@@ -50,9 +51,13 @@ type segment struct {
 // moment the SMSC has spoken, before anything touches NATS; then the journal gets the event, and last the queue its
 // acknowledgement. The parts of a long message go one after the other under the same permit.
 func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
+	a.deliverAs(permit, b, job, false)
+}
+
+func (a *account) deliverAs(permit window.Permit, b *bind, job queue.Job, probe bool) {
 	a.counts.inFlight.Inc()
 	defer a.counts.inFlight.Dec()
-	d := &delivery{account: a, bind: b, job: job}
+	d := &delivery{account: a, bind: b, job: job, probe: probe}
 	_ = d.atWork.Take(context.Background()) // nobody else knows of it yet
 	defer d.atWork.Give()
 	d.parts, d.results = d.onePart[:0], d.oneResult[:0]
@@ -113,13 +118,14 @@ func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
 // prepare decodes and encodes the message. When it is not to be submitted now, prepare returns what ends its delivery.
 func (d *delivery) prepare(now time.Time) (end func()) {
 	a := d.account
-	d.letter = letter{state: d.job.State(), bind: d.bind.name}
+	d.letter = letter{state: a.faults.taken(d.job.State()), bind: d.bind.name}
 	d.letter.parts = d.letter.state.Segments
 	if d.letter.state.Unexplained { // whatever becomes of it now, it may have been accepted
 		d.letter.state.PossibleDuplicate = true
 	}
 	d.rules = rules{
 		account: a.name, route: a.routes[d.job.Route()], unknown: a.unknown, slots: &a.slots, random: a.random,
+		class: d.job.Class(), weight: a.weights[d.job.Route()+"."+d.job.Class()],
 	}
 	settle := func(o queue.Outcome) func() { return func() { d.settle(o) } }
 	if d.job.Cancelled() {
@@ -138,7 +144,7 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 		return settle(d.rules.deferred(&d.letter, reasonOutcomeUnknown))
 	case st.Unknowns > 0:
 		if ok, again := a.silence.mayResend(now); !ok {
-			return func() { a.giveBack(d.job, again) }
+			return func() { a.giveBack(d.job, earlier(again, now.Add(longestPark))) }
 		}
 	}
 	if d.passOver() {
@@ -253,7 +259,11 @@ func (a *account) leaveSettling() { a.settling.leave() }
 
 // lasting ends when nothing more may be submitted on the bind, and when the message may wait no longer.
 func (d *delivery) lasting() *lasting {
-	d.ends = lasting{Context: d.account.pulling(d.bind), deadline: d.letter.deadline}
+	ctx := d.account.pulling(d.bind)
+	if d.probe {
+		ctx = *d.bind.probe.Load()
+	}
+	d.ends = lasting{Context: ctx, deadline: d.letter.deadline}
 	return &d.ends
 }
 
@@ -267,10 +277,21 @@ func (a *account) mostUnsettled() int {
 func (d *delivery) start(permit window.Permit) error {
 	ctx := d.lasting()
 	defer ctx.end()
+	a := d.account
+	if !d.probe {
+		if err := a.awaitClimb(ctx); err != nil {
+			return err
+		}
+	}
 	if err := permit.Start(ctx); err != nil {
 		return err
 	}
-	if d.account.flow.isClosed(time.Now()) || ctx.Err() != nil { // it was closed, or the bind ended, while the permit waited
+	now := time.Now()
+	closed := a.flow.isClosed(now)
+	if d.probe {
+		closed = !a.flow.mayProbe(now)
+	}
+	if closed || ctx.Err() != nil { // it was closed, or the bind ended, while the permit waited
 		permit.Release(window.Signal{Answer: window.Lost})
 		return errHeldBack
 	}
@@ -307,10 +328,36 @@ func (d *delivery) judge(now time.Time, p *segment, resp smpp.Response, err erro
 
 // classify looks the answer up in the account's table.
 func (a *account) classify(resp smpp.Response) classify.Verdict {
+	phase := classify.Submit
 	if resp.Nack {
-		return a.table.Of(classify.Nack, resp.Status)
+		phase = classify.Nack
 	}
-	return a.table.Of(classify.Submit, resp.Status)
+	v := a.table.Of(phase, resp.Status)
+	if v.Class == classify.Config && resp.Status == pdu.StatusInvCmdID && a.lastAccepted.get().After(a.blamed.get()) {
+		v.Class = classify.Retry // submits were accepted: one is no news of the account, see notAllowed
+	}
+	return v
+}
+
+// notAllowed takes a 0x03 (operation not known or not allowed) after submits that were accepted. One is its message's:
+// something in it that the SMSC cannot read. A run of them, over several recipients and with nothing accepted between, is
+// the account's, whose rights have changed.
+func (a *account) notAllowed(now time.Time, v classify.Verdict, d *delivery) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	shaped := v
+	shaped.Class, shaped.Shape = classify.Terminal, v.Class != classify.OK
+	if v.Class == classify.OK {
+		shaped.Class = classify.OK
+	}
+	var escalate bool
+	if a.refusedCommands, escalate = a.refusedCommands.Observe(shaped, d.msg.From, d.msg.To, ""); escalate {
+		a.blamed.set(now)
+		v.Class = classify.Config
+		for _, b := range a.binds {
+			b.end(&configError{verdict: v})
+		}
+	}
 }
 
 // signal is all that the window learns of an answer. A refusal that is one recipient's affair is no evidence of load.
@@ -327,7 +374,9 @@ func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response)
 			s.Answer = window.Refused
 			a.heldBack(now, v)
 		}
-	case classify.Retry, classify.Terminal, classify.Config, classify.Unknown:
+	case classify.Retry, classify.Unknown: // nothing was taken: the pace must not rise by it
+		s.Answer = window.Lost
+	case classify.Terminal, classify.Config:
 	}
 	return s
 }
@@ -336,6 +385,8 @@ func (d *delivery) signal(now time.Time, v classify.Verdict, resp smpp.Response)
 // shape of messages; a bind-wide status renews the bind.
 func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Response) {
 	a.silence.heard(!res.unanswered, d.letter.state.Unknowns > 0)
+	d.rules.othersPass = a.faults.ownFault(now)
+	a.temporary(now, d, res)
 	if res.unanswered {
 		if !res.reset {
 			d.bind.deaf(now, a.log, a.smpp.ResponseTimeout+a.unknown.after)
@@ -350,9 +401,13 @@ func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Resp
 	case v.Class == classify.OK:
 		a.lastAccepted.set(now)
 	case v.Class == classify.Config:
+		a.blamed.set(now)
 		a.misconfigured(v)
 	case v.Scope == classify.ScopeBind:
 		d.bind.end(&recycleError{verdict: v})
+	}
+	if v.Class == classify.OK || v.Class == classify.Retry && res.status == pdu.StatusInvCmdID {
+		a.notAllowed(now, v, d)
 	}
 	if a.escalates(v, d.msg) {
 		a.misconfigured(v)
@@ -374,7 +429,7 @@ func (a *account) escalates(v classify.Verdict, msg *queue.Message) (escalate bo
 func (d *delivery) completed(now time.Time) *rules {
 	a := d.account
 	_, d.rules.pace, _ = a.gate.Size()
-	d.rules.othersPass = now.Sub(a.lastAccepted.get()) < time.Minute
+	d.rules.accepted = a.lastAccepted.get()
 	return &d.rules
 }
 

@@ -26,9 +26,12 @@ type flow struct {
 	starved string
 	// confirmed is until when the share is known to be ours.
 	confirmed time.Time
-	binds     int           // how many of the account's binds this instance may have
-	news      chan struct{} // closed with every change
-	probes    chan struct{} // closed when the operator asks for a probe
+	// probing says that only probes may go out, failing since when and why it is the state of the account.
+	probing bool
+	failing standing
+	binds   int           // how many of the account's binds this instance may have
+	news    chan struct{} // closed with every change
+	probes  chan struct{} // closed when the operator asks for a probe
 }
 
 // hold is a wait that the SMSC has asked for.
@@ -47,12 +50,22 @@ func newFlow(binds int, changed func()) *flow {
 
 // update changes the flow and tells all who wait for it.
 func (f *flow) update(change func()) {
+	f.updateIf(func() bool { change(); return true })
+}
+
+// updateIf decides and changes under one lock: two that set the flow at once must not each decide by what the other has
+// yet to set. It tells all who wait when there was a change, and whether there was.
+func (f *flow) updateIf(change func() bool) (changed bool) {
 	f.mu.Lock()
-	change()
-	close(f.news)
-	f.news = make(chan struct{})
+	if changed = change(); changed {
+		close(f.news)
+		f.news = make(chan struct{})
+	}
 	f.mu.Unlock()
-	f.changed()
+	if changed {
+		f.changed()
+	}
+	return changed
 }
 
 func (f *flow) setMode(now time.Time, m queue.Mode) {
@@ -65,14 +78,14 @@ func (f *flow) setMode(now time.Time, m queue.Mode) {
 
 // extend takes a wait that the SMSC asked for. A wait is never shortened.
 func (f *flow) extend(now time.Time, left, length time.Duration, reason string) (longer bool) {
-	f.mu.Lock()
-	until := now.Add(left)
-	longer = until.After(f.held.until)
-	f.mu.Unlock()
-	if left <= 0 || !longer {
+	if left <= 0 {
 		return false
 	}
-	f.update(func() {
+	return f.updateIf(func() bool {
+		until := now.Add(left)
+		if !until.After(f.held.until) {
+			return false
+		}
 		if !now.Before(f.held.until) {
 			f.held.since = now
 		}
@@ -81,20 +94,18 @@ func (f *flow) extend(now time.Time, left, length time.Duration, reason string) 
 			f.timer.Stop()
 		}
 		f.timer = time.AfterFunc(left, func() { f.update(func() {}) })
+		return true
 	})
-	return true
 }
 
 // share takes what this instance has of the account: why nothing, until when that is sure, and how many binds.
 func (f *flow) share(starved string, confirmed time.Time, binds int) {
-	f.mu.Lock()
-	lapsed := !time.Now().Before(f.confirmed)
-	f.confirmed = confirmed
-	same := f.starved == starved && f.binds == binds && !lapsed
-	f.mu.Unlock()
-	if !same {
-		f.update(func() { f.starved, f.binds = starved, binds })
-	}
+	f.updateIf(func() bool {
+		lapsed := !time.Now().Before(f.confirmed)
+		same := f.starved == starved && f.binds == binds && !lapsed
+		f.confirmed, f.starved, f.binds = confirmed, starved, binds
+		return !same
+	})
 }
 
 // probe ends the wait of binds that the SMSC refuses.
@@ -116,7 +127,32 @@ func (f *flow) probed() <-chan struct{} {
 func (f *flow) open(now time.Time) (open bool, change <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.mode == queue.ModeRun && !now.Before(f.held.until) && f.starved == "" && now.Before(f.confirmed), f.news
+	return f.lets(now) && !f.probing, f.news
+}
+
+// mayProbe reports whether the probes of an account that is failing may be submitted.
+func (f *flow) mayProbe(now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lets(now)
+}
+
+// lets reports, under the lock, that nothing but the state failing is in the way.
+func (f *flow) lets(now time.Time) bool {
+	return f.mode == queue.ModeRun && !now.Before(f.held.until) && f.starved == "" && now.Before(f.confirmed)
+}
+
+// probeOnly lets only probes through, or everything again. why, when set, says that the account is failing.
+func (f *flow) probeOnly(now time.Time, only bool, why string) {
+	f.update(func() {
+		f.probing = only
+		switch {
+		case !only:
+			f.failing = standing{}
+		case why != "":
+			f.failing = standing{state: Failing, since: now, reason: why}
+		}
+	})
 }
 
 func (f *flow) isClosed(now time.Time) bool {
@@ -165,6 +201,8 @@ func (f *flow) over(now time.Time, at standing) standing {
 		at.reason, at.until = f.held.sentence(), f.held.until
 	case f.starved != "":
 		at.reason = f.starved
+	case f.failing.state != "":
+		return f.failing
 	}
 	return at
 }

@@ -41,6 +41,9 @@ func TestFullPhonesLeaveTheOthersTheCeiling(t *testing.T) {
 						{Match: testserver.Match{Suffix: "50"}, Status: pdu.StatusMsgQFull},
 					},
 				}, "")
+				route := v.routes["main"]
+				route.attempts = 5 // eight, the default, take longer than the test lasts
+				v.routes["main"] = route
 				full := func(to string) bool { return strings.HasSuffix(to, "00") || strings.HasSuffix(to, "50") }
 				rnd := rand.New(rand.NewPCG(14, 0))
 				dead := map[string]bool{}

@@ -32,6 +32,8 @@ func TestAWaitingMessageKeepsItsAccountOverHandoverAndRestart(t *testing.T) {
 				return runGateway(t, cfg, Options{})
 			}
 			first := start("test-1")
+			first.publish(t, messages(1, "+4477")...) // so that a temporary error is the message's
+			first.await(t, 1, isFinal)
 			first.publish(t, &queue.Message{ID: "m", From: "1000", To: "+" + to, Text: "x"})
 			first.await(t, 3, func(e queue.Event) bool { return e.Type == queue.EventThrottled || e.Type == queue.EventRetry })
 			first.stop()
@@ -44,9 +46,8 @@ func TestAWaitingMessageKeepsItsAccountOverHandoverAndRestart(t *testing.T) {
 			}
 			r := start(next)
 			defer r.stop()
-			r.await(t, 1, isFinal)
-			events := r.events(t)
-			submits := s.Ledger()
+			r.await(t, 2, isFinal)
+			events, submits := r.events(t)[1:], s.Ledger()[1:]
 			if len(events) != 5 || len(submits) != 5 {
 				t.Fatalf("%d events and %d submits, want 5 of each", len(events), len(submits))
 			}

@@ -49,6 +49,7 @@ func (g *Gateway) openAccount(ctx context.Context, name string, cfg *config.Acco
 	}
 	a.follow.shown = g.presence.expected(name)
 	a.follow.window, a.follow.total = g.windowConfig(ctx, name, cfg, wanted.Desired, a.follow.shown)
+	a.follow.declared = a.follow.window.Declared
 	a.gate = window.NewGate(window.NewController(a.follow.window))
 	a.control(time.Now(), wanted)
 	in, err := g.client.OpenIntake(ctx, g.journal, queue.IntakeConfig{
@@ -72,7 +73,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 	inbound, closeInbound := context.WithCancel(work)
 	a := &account{
 		name: name, cfg: cfg, table: table, dial: g.opts.DialSMSC, metrics: g.metrics, counts: g.metrics.of(name), log: g.log.With("account", name),
-		hosts: hosts, random: rand.Float64, routes: map[string]routePolicy{},
+		hosts: hosts, random: rand.Float64, routes: map[string]routePolicy{}, weights: map[string]int{},
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},
@@ -108,6 +109,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 				lane.Open = g.noneCan(r.Accounts[:turn])
 			}
 			lanes = append(lanes, lane)
+			a.weights[route+"."+lane.Class] = lane.Weight
 		}
 		a.routes[route] = routePolicy{
 			attempts: r.Attempts, per: r.AttemptsPer, expiresIn: r.ExpiresIn, keepTerminal: r.TerminalToDeferred,

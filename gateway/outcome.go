@@ -29,16 +29,20 @@ type unknownPolicy struct {
 
 // The caps and waits of the delivery table.
 const (
-	unknownClassAttempts = 3 // of an answer that nobody has classified
+	unknownClassAttempts = 5 // of an answer that nobody has classified
 	queueFullsAsThrottle = 5 // 0x14 in a row, while others pass, before it counts as an attempt
 	delayFirst           = 500 * time.Millisecond
 	delayMost            = time.Minute
+	ownFirst             = 5 * time.Second // after the first temporary error that is the message's, three times as long after each more
+	ownMost              = 10 * time.Minute
+	leastRetry           = time.Second
 )
 
 // Reasons of events: a closed set.
 const (
 	reasonThrottled      = "throttled"
 	reasonRetry          = "retry"
+	reasonAccountFailing = "account_failing"
 	reasonQueueFull      = "queue_full"
 	reasonAccountConfig  = "account_config"
 	reasonUnclassified   = "unclassified"
@@ -93,8 +97,12 @@ type rules struct {
 	slots   *retrySlots
 	pace    float64        // of the account, in submits per second
 	random  func() float64 // uniform in [0, 1)
-	// othersPass says that the account accepted something since this message was last refused.
+	// othersPass says that the account has accepted another message in the last minute and is not failing: a temporary
+	// error is the message's fault. accepted is when it last did.
 	othersPass bool
+	accepted   time.Time
+	class      string
+	weight     int // of the class; 0: strict
 }
 
 // letter is one delivery of a message as the rules see it.
@@ -232,8 +240,14 @@ func (r *rules) answered(now time.Time, l letter, a answer) queue.Outcome {
 		l.state.Throttles++
 		return r.putBack(now, l, queue.EventThrottled, reasonThrottled, now.Add(a.verdict.Hold))
 	case classify.Retry:
+		if !r.othersPass {
+			return r.accountsFault(now, l, a.verdict.Hold)
+		}
 		return r.attemptUsed(now, l, a.verdict.Hold, reasonRetry, r.route.attempts)
 	case classify.Unknown:
+		if !r.othersPass {
+			return r.accountsFault(now, l, a.verdict.Hold)
+		}
 		return r.attemptUsed(now, l, a.verdict.Hold, reasonUnclassified, min(unknownClassAttempts, r.route.attempts))
 	case classify.Config:
 		return r.putBack(now, l, queue.EventRetry, reasonAccountConfig, now.Add(a.verdict.Hold))
@@ -285,20 +299,66 @@ func (r *rules) attemptUsed(now time.Time, l letter, asked time.Duration, reason
 	if st.Attempts >= limit {
 		return r.deferred(&l, reasonAttempts)
 	}
-	times := make([]time.Time, 0, len(st.AttemptTimes)+1)
-	for _, t := range st.AttemptTimes {
-		if now.Sub(t) < r.route.per.Per {
-			times = append(times, t)
+	before := len(st.AttemptTimes)
+	st.AttemptTimes = append(slices.Clone(st.AttemptTimes), now)
+	delay := ownDelay(st.Attempts, limit, r.left(now, &l), r.random())
+	switch {
+	case reason == reasonQueueFull:
+		delay = max(delay, r.jitter(st))
+	case before > 0 && r.accepted.Before(st.AttemptTimes[before-1]): // nothing has passed since: it may yet be the account's
+		delay = min(delay, longestPark)
+	}
+	earliest := now.Add(max(delay, asked))
+	if n := len(st.AttemptTimes) - r.route.per.Count; r.route.per.Count > 0 && n >= 0 {
+		free := st.AttemptTimes[n].Add(r.route.per.Per)
+		if limit := l.deadline.Add(-lastCall); !l.deadline.IsZero() && free.After(limit) {
+			free = limit // it delays, and ends nothing
+		}
+		earliest = latest(earliest, free)
+	}
+	return r.waitUntil(now, l, queue.EventRetry, reason, earliest, true)
+}
+
+// accountsFault puts a message back whose temporary error is the account's: it uses no attempt.
+func (r *rules) accountsFault(now time.Time, l letter, asked time.Duration) queue.Outcome {
+	span := longestPark
+	if left := r.left(now, &l); left > 0 {
+		span = max(min(span, left/2), leastRetry)
+	}
+	delay := max(time.Duration((1-r.random()/2)*float64(span)), leastRetry)
+	return r.waitUntil(now, l, queue.EventRetry, reasonAccountFailing, now.Add(max(delay, asked)), false)
+}
+
+// left is the time to the deadline, at least 1 ns; 0 when there is none.
+func (r *rules) left(now time.Time, l *letter) time.Duration {
+	if l.deadline.IsZero() {
+		return 0
+	}
+	return max(l.deadline.Sub(now), 1)
+}
+
+// ownDelay is the wait after the n-th attempt of limit, drawn from the upper half of 5 s tripled with each, 10 min at most.
+// Where those that are to come would not fit into what is left of the life (0: no end), all are shortened alike, to 1 s at
+// the least. random is uniform in [0, 1).
+func ownDelay(n, limit int, left time.Duration, random float64) time.Duration {
+	step := func(n int) time.Duration {
+		d := ownFirst
+		for ; n > 1 && d < ownMost; n-- {
+			d *= 3
+		}
+		return min(d, ownMost)
+	}
+	delay := (1 - random/2) * float64(step(n))
+	if left > 0 {
+		var sum time.Duration
+		for i := n; i < limit; i++ {
+			sum += step(i)
+		}
+		if room := max(left-lastCall, 0); sum > room {
+			delay *= float64(room) / float64(sum)
 		}
 	}
-	st.AttemptTimes = append(times, now)
-	notBefore := now.Add(asked)
-	if n := len(st.AttemptTimes) - r.route.per.Count; n >= 0 {
-		if free := st.AttemptTimes[n].Add(r.route.per.Per); free.After(notBefore) {
-			notBefore = free
-		}
-	}
-	return r.putBack(now, l, queue.EventRetry, reason, notBefore)
+	return max(time.Duration(delay), leastRetry)
 }
 
 // unanswered decides when the PDU may have reached the SMSC and no answer came, or nothing explains how an earlier
@@ -334,18 +394,30 @@ func (r *rules) panicked(now time.Time, l letter, sent bool) queue.Outcome {
 // putBack lets the message wait: not before the given time plus a jitter that doubles with each throttle or retry in
 // a row, and not before its retry slot. A message that would then be too late ends here.
 func (r *rules) putBack(now time.Time, l letter, t queue.EventType, reason string, notBefore time.Time) queue.Outcome {
+	return r.waitUntil(now, l, t, reason, notBefore.Add(r.jitter(&l.state)), true)
+}
+
+// jitter is uniform up to a span that doubles with each in a row.
+func (r *rules) jitter(st *queue.State) time.Duration {
 	span := delayMost
-	if n := l.state.Streak; n < 7 {
+	if n := st.Streak; n < 7 {
 		span = min(delayFirst<<n, delayMost)
 	}
-	l.state.Streak++
-	earliest := notBefore.Add(time.Duration((1 - r.random()) * float64(span)))
+	st.Streak++
+	return time.Duration((1 - r.random()) * float64(span))
+}
+
+// waitUntil lets the message wait until the given time, and where slotted for its retry slot.
+func (r *rules) waitUntil(now time.Time, l letter, t queue.EventType, reason string, earliest time.Time, slotted bool) queue.Outcome {
 	if !l.deadline.IsZero() && earliest.After(l.deadline) {
 		o := r.final(&l, queue.EventExpired, reasonWouldBeTooLate)
 		o.Event.MissedByMillis = earliest.Sub(l.deadline).Milliseconds()
 		return o
 	}
-	eligible := r.slots.take(now, earliest, l.deadline, r.pace)
+	eligible := earliest
+	if slotted {
+		eligible = r.slots.take(now, retry{class: r.class, weight: r.weight, earliest: earliest, deadline: l.deadline}, r.pace)
+	}
 	l.state.NextAttemptAt = eligible
 	o := queue.Outcome{Event: r.event(&l, t, reason), State: l.state, NextAttemptAt: eligible}
 	o.Event.NextAttemptAt, o.Event.DelayMillis = eligible, eligible.Sub(now).Milliseconds()

@@ -25,6 +25,7 @@ type brokenJob struct {
 func (*brokenJob) Seq() uint64                      { return 7 }
 func (*brokenJob) ID() string                       { return "broken" }
 func (*brokenJob) Route() string                    { return "main" }
+func (*brokenJob) Class() string                    { return "normal" }
 func (*brokenJob) State() queue.State               { return queue.State{} }
 func (*brokenJob) Cancelled() bool                  { return false }
 func (*brokenJob) Message() (*queue.Message, error) { panic("a fault in the decoder") }

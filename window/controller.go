@@ -361,8 +361,9 @@ func (c *Controller) OnResult(now time.Time, t Ticket, s Signal) Decision {
 	return c.newest()
 }
 
-// Configure takes over what the operator changed; Remembered is not looked at. A new declared rate is believed as at
-// the start, a hold goes on.
+// Configure takes over what the operator changed; Remembered is not looked at. A declared rate below the ceiling is the
+// ceiling at once; one above it is climbed to, in a probe with a bold step, for nobody has seen that the SMSC accepts it:
+// see Believe. A hold goes on.
 func (c *Controller) Configure(now time.Time, cfg Config) Decision {
 	old := c.cfg
 	c.cfg = cfg.sane()
@@ -374,16 +375,50 @@ func (c *Controller) Configure(now time.Time, cfg Config) Decision {
 	switch {
 	case c.cfg.Declared == old.Declared || c.cfg.Declared == 0:
 		c.record(now, ReasonOperator, d)
-	case c.mode == Hold:
+	case c.cfg.Declared > c.ceiling:
+		c.evidence, c.step, c.owed = evidence{}, bold, 0
+		if c.mode == Hold {
+			c.record(now, ReasonOperator, d)
+		} else {
+			c.ceiling = max(c.ceiling, min(startRate, c.cfg.Declared)) // from less the climb would take minutes
+			c.probe(now, ReasonOperator, d)
+			if soon := now.Add(c.interval()); c.slot.After(soon) {
+				c.slot = soon
+			}
+		}
+	default:
+		c.believe(now, d)
+	}
+	return c.newest()
+}
+
+// Believe makes the rate the ceiling at once, in messages per second and no more than is declared: for a rate that was
+// found or declared before, as when the share of one of several senders grows. A hold goes on.
+func (c *Controller) Believe(now time.Time, rate float64) Decision {
+	d := Decision{Was: c.ceiling}
+	if rate > 0 && !math.IsInf(rate, 0) {
+		was := c.cfg.Declared
+		if was == 0 || rate < was {
+			c.cfg.Declared = rate
+		}
+		c.believe(now, d)
+		c.cfg.Declared = was
+	}
+	return c.newest()
+}
+
+// believe takes the declared rate for the ceiling.
+func (c *Controller) believe(now time.Time, d Decision) {
+	switch c.mode {
+	case Hold:
 		c.ceiling, c.base = c.cfg.Declared, c.cfg.Declared
 		c.setPace(cruise * c.ceiling)
 		c.record(now, ReasonOperator, d)
-	default:
+	case Cruise, Probe, Compare:
 		c.ceiling, c.base, c.step, c.owed = c.cfg.Declared, c.cfg.Declared, fine, 0
 		c.evidence = evidence{}
 		c.cruise(now, ReasonOperator, d)
 	}
-	return c.newest()
 }
 
 // Forget drops everything learned and starts again from the declared rate, or from nothing.

@@ -98,6 +98,16 @@ func (g *Gate) Configure(cfg Config) Decision {
 	return d
 }
 
+// Believe makes a rate the ceiling at once, see Controller.Believe.
+func (g *Gate) Believe(rate float64) Decision {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	d := g.controller.Believe(now, rate)
+	g.pump(now)
+	return d
+}
+
 // Forget drops everything learned, see Controller.Forget.
 func (g *Gate) Forget() Decision {
 	g.mu.Lock()

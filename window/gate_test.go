@@ -379,7 +379,7 @@ func TestConfigureWakesWhoMayGo(t *testing.T) {
 			t.Errorf("decision %v", d)
 		}
 		for range 2 {
-			if took := <-done; took > 10*time.Millisecond {
+			if took := <-done; took > time.Second/2 { // the climb begins at 5/s and more
 				t.Errorf("started after %v", took)
 			}
 		}
@@ -387,4 +387,51 @@ func TestConfigureWakesWhoMayGo(t *testing.T) {
 			t.Errorf("decision %v", d)
 		}
 	})
+}
+
+// A raised rate is climbed to: an SMSC that takes 200/s refuses a few messages, not a second of the new rate.
+func TestRaisedRateIsClimbedTo(t *testing.T) {
+	c := NewController(Config{Declared: 100})
+	id := c.AddBind()
+	now := time.Unix(1_800_000_000, 0)
+	sent, refused, top := 0, 0, 0.0
+	var window []time.Time
+	step := func(until time.Time) {
+		for now.Before(until) {
+			ok, at := c.Next(now, id)
+			if !ok {
+				t.Fatal("the window is closed although all is answered")
+			}
+			if at.After(now) {
+				now = at
+			}
+			ticket := c.OnSend(now, id)
+			sent++
+			for len(window) > 0 && now.Sub(window[0]) >= time.Second {
+				window = window[1:]
+			}
+			s := Signal{Answer: Refused}
+			if len(window) < 200 {
+				s.Answer, window = Accepted, append(window, now)
+			} else {
+				refused++
+			}
+			c.OnResult(now.Add(time.Microsecond), ticket, s)
+			top = max(top, c.Snapshot(now).Pace)
+		}
+	}
+	step(now.Add(5 * time.Second))
+	c.Configure(now, Config{Declared: 5000})
+	if p := c.Snapshot(now).Pace; p > 150 {
+		t.Errorf("the pace jumps to %v", p)
+	}
+	sent, refused = 0, 0
+	step(now.Add(10 * time.Second))
+	t.Logf("%d of %d refused, pace at most %.0f, now %.0f", refused, sent, top, c.Snapshot(now).Pace)
+	if refused > sent/10 || c.Snapshot(now).Pace < 150 || top > 500 {
+		t.Errorf("%d of %d refused, pace at most %.0f, now %.0f", refused, sent, top, c.Snapshot(now).Pace)
+	}
+	if c.Believe(now, 2000); c.Snapshot(now).Ceiling != 2000 {
+		t.Errorf("a rate that is believed leaves the ceiling at %v", c.Snapshot(now).Ceiling)
+	}
 }

@@ -102,9 +102,9 @@ type Route struct {
 	Accounts []string `yaml:"accounts"`
 	// Classes by name, each strict (served first) or a weight from 1 to 100. Default otp: strict, normal: 3, bulk: 1.
 	Classes map[string]Weight `yaml:"classes"`
-	// Attempts over a message's life, 1 to 100; throttles and outages are none. Default 5.
+	// Attempts over a message's life, 1 to 100; throttles, outages and a failing account use none. Default 8.
 	Attempts int `yaml:"attempts"`
-	// Attempts within a span of time. Default 3/10m.
+	// Attempts within a span of time, for example 3/10m: more are delayed, as far as the message's life allows. Default off.
 	AttemptsPer Allowance `yaml:"attempts_per"`
 	// Life of a message that states none, more than 0 and at most 7d. Default 24h.
 	ExpiresIn time.Duration `yaml:"expires_in"`

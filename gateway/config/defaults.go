@@ -49,9 +49,8 @@ func (a *Account) setDefaults() {
 // setDefaults gives a route everything but its accounts.
 func (r *Route) setDefaults() {
 	*r = Route{
-		Attempts:    5,
-		AttemptsPer: Allowance{Count: 3, Per: 10 * time.Minute},
-		ExpiresIn:   24 * time.Hour,
+		Attempts:  8,
+		ExpiresIn: 24 * time.Hour,
 	}
 }
 

@@ -60,7 +60,7 @@ func TestMinimalConfigurationGetsEveryDefault(t *testing.T) {
 	if main.Classes["otp"] != Strict || main.Classes["normal"] != 3 || main.Classes["bulk"] != 1 || len(main.Classes) != 3 {
 		t.Errorf("classes are %v", main.Classes)
 	}
-	if main.Attempts != 5 || main.AttemptsPer != (Allowance{3, 10 * time.Minute}) || main.ExpiresIn != 24*time.Hour {
+	if main.Attempts != 8 || main.AttemptsPer != (Allowance{}) || main.ExpiresIn != 24*time.Hour {
 		t.Errorf("route is %+v", main)
 	}
 	if c.NATS.URL != "" || c.NATS.Embedded != (Embedded{Dir: "data", Listen: "127.0.0.1:4222"}) {

@@ -86,14 +86,18 @@ func (p Percent) String() string {
 	return strconv.FormatFloat(float64(p)*100, 'g', 12, 64) + "%"
 }
 
-// Allowance is a count within any span of the given length, written 3/10m.
+// Allowance is a count within any span of the given length, written 3/10m. The zero value is none, written off.
 type Allowance struct {
 	Count int
 	Per   time.Duration
 }
 
-// UnmarshalText accepts count/duration.
+// UnmarshalText accepts count/duration and off.
 func (a *Allowance) UnmarshalText(text []byte) error {
+	if string(text) == "off" {
+		*a = Allowance{}
+		return nil
+	}
 	wrong := &valueError{problem: "is not a count per time", remedy: "write count/duration, for example 3/10m"}
 	count, per, ok := strings.Cut(string(text), "/")
 	if !ok {
@@ -115,7 +119,12 @@ func (a *Allowance) UnmarshalText(text []byte) error {
 func (a Allowance) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // String is count/duration.
-func (a Allowance) String() string { return fmt.Sprintf("%d/%s", a.Count, formatDuration(a.Per)) }
+func (a Allowance) String() string {
+	if a == (Allowance{}) {
+		return "off"
+	}
+	return fmt.Sprintf("%d/%s", a.Count, formatDuration(a.Per))
+}
 
 // Sync is how often the embedded server syncs its store; SyncAlways means
 // before every acknowledgement.

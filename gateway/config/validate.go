@@ -391,8 +391,10 @@ func (v *validator) route(at string, r *Route) {
 		}
 	}
 	v.whole(at+".attempts", r.Attempts, 1, 100)
-	v.whole(at+".attempts_per", r.AttemptsPer.Count, 1, 100)
-	v.span(at+".attempts_per", r.AttemptsPer.Per, time.Second, week)
+	if r.AttemptsPer != (Allowance{}) {
+		v.whole(at+".attempts_per", r.AttemptsPer.Count, 1, 100)
+		v.span(at+".attempts_per", r.AttemptsPer.Per, time.Second, week)
+	}
 	v.span(at+".expires_in", r.ExpiresIn, time.Second, week)
 }
 

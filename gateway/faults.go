@@ -1,0 +1,215 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"sluice/queue"
+	"sluice/window"
+)
+
+// mostOtherProbes is how many messages a probe passes over to find one that the last probe was not like.
+const mostOtherProbes = 20
+
+// faults holds the state failing of one account.
+type faults struct {
+	mu    sync.Mutex
+	state failing
+	seed  maphash.Seed
+	once  sync.Once
+	news  chan struct{} // closed with the next change
+
+	lastNumber uint64 // of the last probe
+	lastTenant string
+}
+
+func (f *faults) number(digits string) uint64 {
+	f.once.Do(func() { f.seed = maphash.MakeSeed() })
+	return maphash.String(f.seed, digits)
+}
+
+// look returns a copy of what the state is, and a channel that is closed with the next change.
+func (f *faults) look() (failing, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.news == nil {
+		f.news = make(chan struct{})
+	}
+	return f.state, f.news
+}
+
+func (f *faults) ownFault(now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.ownFault(now)
+}
+
+// hear takes an answer, and says whether only probes may go out before and after it.
+func (f *faults) hear(now time.Time, a accountAnswer) (c change, probing bool, was failing) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was = f.state
+	c = f.state.hear(now, a)
+	if f.news != nil && (f.state.probing || was.probing) {
+		close(f.news)
+		f.news = nil
+	}
+	return c, f.state.probing, was
+}
+
+// taken takes those attempts back that fall into a time in which the account was failing.
+func (f *faults) taken(st queue.State) queue.State {
+	if len(st.AttemptTimes) == 0 {
+		return st
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var left []time.Time
+	for _, at := range st.AttemptTimes {
+		if f.state.within(at) {
+			st.Attempts = max(st.Attempts-1, 0)
+			continue
+		}
+		left = append(left, at)
+	}
+	st.AttemptTimes = left
+	return st
+}
+
+// climbs returns when the next submit may go while the account climbs back to its pace.
+func (f *faults) climbs(now time.Time, pace float64) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.climb.take(now, pace)
+}
+
+// likeLast says that a probe would be like the last one, and notes it when it is not to be passed over.
+func (f *faults) likeLast(number uint64, tenant string, passOver bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if passOver && (number == f.lastNumber || tenant != "" && tenant == f.lastTenant) {
+		return true
+	}
+	f.lastNumber, f.lastTenant = number, tenant
+	return false
+}
+
+// temporary lets an answer have its effect on the state failing.
+func (a *account) temporary(now time.Time, d *delivery, res *result) {
+	said := accountAnswer{
+		class: res.verdict.Class, status: res.status, number: a.faults.number(d.msg.Dest().Digits), unanswered: res.unanswered,
+	}
+	c, probing, was := a.faults.hear(now, said)
+	if probing != was.probing || c != noChange {
+		why := ""
+		if c == beganFailing {
+			why = fmt.Sprintf("the SMSC answers nothing but temporary errors, the last one %s", res.verdict.Name)
+		}
+		a.flow.probeOnly(now, probing, why)
+	}
+	switch c {
+	case beganFailing:
+		state, _ := a.faults.look()
+		a.log.Warn("the account is failing: the SMSC answers nothing but temporary errors, only probes are sent",
+			"code", res.status.String(), "status", res.verdict.Name, "answers", state.answers, "since", state.since)
+	case endedFailing:
+		a.log.Info("the account is failing no longer: the SMSC is there", "failed_for", now.Sub(was.since).Round(time.Millisecond),
+			"probes", was.probes, "answers", was.answers)
+	case noChange:
+	}
+}
+
+// probe sends one message at a time while only probes may go out, until ctx ends.
+func (a *account) probe(ctx context.Context) {
+	for ctx.Err() == nil {
+		state, news := a.faults.look()
+		wait := time.Hour
+		if state.probing {
+			wait = time.Until(state.next)
+		}
+		if !state.probing || wait > 0 {
+			timer := time.NewTimer(wait)
+			select {
+			case <-ctx.Done():
+			case <-news:
+			case <-timer.C:
+			}
+			timer.Stop()
+			continue
+		}
+		if !a.probeOnce() && !pause(ctx, 250*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// probeOnce sends one probe; it returns false when there was none to send.
+func (a *account) probeOnce() bool {
+	b := a.anyBind()
+	if b == nil || (*b.probe.Load()).Err() != nil {
+		return false
+	}
+	permit, err := a.gate.AcquireOn(b.id)
+	if err != nil {
+		return false
+	}
+	defer permit.Release(window.Signal{Answer: window.Lost})
+	for passed := 0; ; passed++ {
+		job, err := a.intake.Next(*b.probe.Load())
+		if err != nil {
+			return false
+		}
+		if other := a.rival(job.State()); other != nil {
+			a.giveBack(job, time.Now().Add(failoverAfter))
+			continue
+		}
+		msg, err := job.Message()
+		if err == nil && a.faults.likeLast(a.faults.number(msg.Dest().Digits), msg.Tenant, passed < mostOtherProbes && a.intake.Unseen()) {
+			a.giveBack(job, time.Now().Add(passedOverFor))
+			continue
+		}
+		a.deliverAs(permit, b, job, true)
+		return true
+	}
+}
+
+// anyBind is one of the live binds, nil when there is none.
+func (a *account) anyBind() *bind {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, b := range a.binds {
+		return b
+	}
+	return nil
+}
+
+// longestPark is how long a message waits at most before it asks again what its account is doing.
+const longestPark = 10 * time.Second
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// awaitClimb waits while the account climbs back to its pace.
+func (a *account) awaitClimb(ctx context.Context) error {
+	_, pace, _ := a.gate.Size()
+	now := time.Now()
+	wait := a.faults.climbs(now, pace).Sub(now)
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
