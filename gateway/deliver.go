@@ -105,7 +105,7 @@ func (a *account) deliverAs(permit window.Permit, b *bind, job queue.Job, probe 
 
 	switch now := time.Now(); {
 	case len(d.results) > 0:
-		d.settle(d.completed(now).decided(now, d.letter, d.results))
+		d.settle(d.completed().decided(now, d.letter, d.results))
 	case d.job.Cancelled():
 		d.settle(d.rules.cancelled(d.letter))
 	case d.late(now):
@@ -139,7 +139,7 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 	case d.late(now):
 		return settle(d.rules.expired(now, d.letter))
 	case st.Unexplained:
-		return settle(d.completed(now).unanswered(now, d.letter, reasonUnexplained))
+		return settle(d.completed().unanswered(now, d.letter, reasonUnexplained))
 	case st.Unknowns > 0 && d.rules.unknown.hold:
 		return settle(d.rules.deferred(&d.letter, reasonOutcomeUnknown))
 	case st.Unknowns > 0:
@@ -426,7 +426,7 @@ func (a *account) escalates(v classify.Verdict, msg *queue.Message) (escalate bo
 }
 
 // completed is the rules with what changes while a message is under way.
-func (d *delivery) completed(now time.Time) *rules {
+func (d *delivery) completed() *rules {
 	a := d.account
 	_, d.rules.pace, _ = a.gate.Size()
 	d.rules.accepted = a.lastAccepted.get()
@@ -519,5 +519,5 @@ func (d *delivery) recovered(permit window.Permit) {
 	// The value of a panic may hold a text or a number: only its place is logged.
 	a.log.Error("panic while handling a message", "seq", d.job.Seq(), "delivery_id", d.job.ID(), "stack", string(debug.Stack()))
 	now := time.Now()
-	d.settle(d.completed(now).panicked(now, d.letter.taking(d.results), d.unclear))
+	d.settle(d.completed().panicked(now, d.letter.taking(d.results), d.unclear))
 }
