@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -166,6 +167,9 @@ func TestWildSmoke(t *testing.T) {
 		if least := cmp.Or(wildLeast(c.kind), 0.9); best < least && !isGuard(c.kind) {
 			t.Errorf("kind %s, %s: the best that is known scores %.3f, want at least %.2f", c.kind, c.name, best, least)
 		}
+		if least := smokeLeast(c.kind); first.score() < least {
+			t.Errorf("kind %s, %s: %.3f, want at least %.2f: %+v", c.kind, c.name, first.score(), least, first)
+		}
 		t.Logf("kind %s, %s: %.3f of %.3f: %+v", c.kind, c.name, first.score(), best, first)
 	}
 }
@@ -173,4 +177,58 @@ func TestWildSmoke(t *testing.T) {
 // wildLeast is what an oracle reaches where the kind itself costs something.
 func wildLeast(kind string) float64 {
 	return map[string]float64{"2 busy host": 0.5, "13 bursts of noise": 0.6}[kind]
+}
+
+// smokeLeast is what the controller must reach in the first case of a kind; kinds that it does not know yet have none.
+func smokeLeast(kind string) float64 {
+	return map[string]float64{
+		"1 idle, then a burst": 0.85, "2 busy host": 0.9, "3b late acceptances": 0.9, "11 maintenance": 0.75,
+		"12 moving ceilings": 0.9, "15 spacing": 0.85, "guard network drops": 0.8, "guard SMSC restarts": 0.9,
+	}[kind]
+}
+
+// caseOf is the first case of a kind whose name has that word.
+func caseOf(t *testing.T, kind, word string) wildCase {
+	t.Helper()
+	for _, c := range wildCases() {
+		if c.kind == kind && strings.Contains(c.name, word) {
+			return c
+		}
+	}
+	t.Fatalf("no case of kind %s is named %q", kind, word)
+	return wildCase{}
+}
+
+// Who knows the SMSC and sends half as much again as it takes meets what the kind is about.
+func TestWildWorldMeetsExcess(t *testing.T) {
+	excess := func(c wildCase, change func(*oracleWith)) wildOutcome {
+		with := c.best[0]
+		with.margin = 1.5
+		change(&with)
+		return playWild(c, newWildOracle(c.binds, with), firstSeed)
+	}
+	same := func(*oracleWith) {}
+	for _, tt := range []struct {
+		kind, word string
+		change     func(*oracleWith)
+		want       func(wildOutcome) bool
+		what       string
+	}{
+		{"3 late refusals", "60/s", same, func(o wildOutcome) bool { return o.refused > 0.31 && o.refused < 0.35 && o.goodput > 0.99 }, "a third refused"},
+		{"4 penalty that extends", "30/s", same, func(o wildOutcome) bool { return o.locked && o.refused == 1 }, "to be locked out"},
+		{"5 closes the session", "40/s", same, func(o wildOutcome) bool { return o.closes > 20 && o.unanswered > 0 && o.refused == 0 }, "closed sessions, and nothing refused"},
+		{"6 silent above its rate", "50/s", same, func(o wildOutcome) bool { return o.unanswered > 0.3 && o.refused == 0 }, "silence, and nothing refused"},
+		{"7 unequal binds", "[15 75]", func(w *oracleWith) { w.each = []float64{30, 30} }, func(o wildOutcome) bool {
+			return o.goodput > 0.65 && o.goodput < 0.68 && o.refused > 0.3
+		}, "60 of 90 taken"},
+		{"8 quotas", "60 a minute", same, func(o wildOutcome) bool { return o.refused > 0.31 && o.refused < 0.35 && o.goodput > 0.99 }, "a third refused"},
+		{"10 session quota", "80/s", func(w *oracleWith) { w.margin, w.rebind = 0.98, 0 }, func(o wildOutcome) bool { return o.locked }, "to be locked out"},
+		{"11 maintenance", "8/s", func(w *oracleWith) { w.margin, w.rate = 0.98, constant(8) }, func(o wildOutcome) bool {
+			return o.refused > 0.08 && o.refused < 0.13 && o.goodput > 0.97
+		}, "a tenth refused"},
+	} {
+		if o := excess(caseOf(t, tt.kind, tt.word), tt.change); !tt.want(o) {
+			t.Errorf("kind %s, %s: %+v, want %s", tt.kind, tt.word, o, tt.what)
+		}
+	}
 }
