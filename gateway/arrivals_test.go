@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"sluice/gateway/config"
 	"sluice/queue"
 	"sluice/smpp/pdu"
@@ -166,6 +168,38 @@ func TestG24RepeatedAcrossProcesses(t *testing.T) {
 	first.says(t, "LATER")
 	if n := first.streamMessages(t, "SMS_MO"); n != 4 {
 		t.Errorf("sent again to the instance that is left: %d published, want 4", n)
+	}
+}
+
+// G24, with a NATS server that outlives the gateway, and what was dealt with purged.
+func TestG24RepeatedAfterThePurge(t *testing.T) {
+	t.Parallel()
+	nats, err := queue.StartEmbedded(queue.EmbeddedConfig{Dir: t.TempDir(), Listen: "127.0.0.1:-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nats.Shutdown() })
+	s := startScripted(t, silentSMSC)
+	first := startMO(t, s, t.TempDir(), nats.URL())
+	s.bound(t, 1)
+	first.says(t, "YES")
+	js, err := jetstream.New(first.client.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "SMS_IN")
+	if err == nil {
+		err = stream.Purge(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.stop()
+	second := startMO(t, s, t.TempDir(), nats.URL())
+	s.bound(t, 2)
+	second.says(t, "YES")
+	if n := second.streamMessages(t, "SMS_MO"); n != 1 {
+		t.Errorf("%d published, want 1", n)
 	}
 }
 

@@ -134,8 +134,13 @@ func (l *listener) keep(ctx context.Context, m *smpp.Inbound, p *arrival) (repea
 // may not have been seen: its session, at another instance or before a restart, ended soon after it.
 func (l *listener) repeatsStored(ctx context.Context, seq uint64, now time.Time) (bool, error) {
 	there, ok, err := l.store.ReadInbound(ctx, l.name, seq)
-	if err != nil || !ok || there.Session == "" {
+	switch {
+	case err != nil:
 		return false, err
+	case !ok: // it was dealt with; where this process is young, another had it
+		return now.Sub(l.began) < endPatience, nil
+	case there.Session == "":
+		return false, nil
 	}
 	soon := func(end time.Time) bool { return end.Sub(there.ReceivedAt) < endPatience }
 	if life := l.sessions.get(there.Session); life != nil {
