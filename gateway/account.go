@@ -50,7 +50,8 @@ type account struct {
 	routes  map[string]routePolicy
 	hosts   *hosts
 	slots   retrySlots
-	weights map[string]int // of <route>.<class>; 0: strict
+	weights map[string]int  // of <route>.<class>; 0: strict
+	backed  map[string]bool // routes that other accounts serve when this one cannot
 	unknown unknownPolicy
 	metrics *metrics
 	counts  counts

@@ -283,7 +283,7 @@ func (d *delivery) start(permit window.Permit) error {
 			return err
 		}
 	}
-	if err := permit.Start(ctx); err != nil {
+	if err := d.begin(ctx, permit); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -295,6 +295,7 @@ func (d *delivery) start(permit window.Permit) error {
 		permit.Release(window.Signal{Answer: window.Lost})
 		return errHeldBack
 	}
+	a.faults.offered(now)
 	return nil
 }
 
@@ -394,6 +395,7 @@ func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Resp
 		return
 	}
 	v := res.verdict
+	a.faults.answered(v.Class, resp.RTT)
 	a.counts.submits[v.Class].Inc()
 	a.shares.add(now, v.Class == classify.Throttle)
 	a.counts.latency.Observe(resp.RTT.Seconds())

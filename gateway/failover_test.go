@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"sluice/classify"
 	"sluice/gateway/admin"
 	"sluice/queue"
 	"sluice/smpp/pdu"
@@ -86,5 +88,107 @@ func TestAddressesTakeTurns(t *testing.T) {
 	r.publish(t, messages(1, "+1555")...)
 	if e := r.await(t, 1, isFinal)[0]; e.Type != queue.EventSubmitted || s.Stats().Accepted != 1 {
 		t.Errorf("%s, and the second address accepted %d; want submitted over it", e.Type, s.Stats().Accepted)
+	}
+}
+
+// A first account that takes nothing, whatever it says, loses its traffic to the second, gets it back when it takes
+// messages again, and nothing is sent to both.
+func TestTrafficLeavesAnAccountThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	for name, sc := range map[string]testserver.Scenario{
+		"0x08":    {Errors: []testserver.ErrorRule{{Status: pdu.StatusSysErr}}},
+		"0x58":    {Errors: []testserver.ErrorRule{{Status: pdu.StatusThrottled}}},
+		"nothing": {Faults: []testserver.Fault{{Kind: testserver.FaultSwallow}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, second := startSMSC(t, sc), startSMSC(t, testserver.Scenario{})
+			r := startGateway(t, t.TempDir(), first, "", backup(second))
+			send := func(n int, prefix string) {
+				for _, m := range messages(n, prefix) {
+					if _, _, err := r.client.Publish(t.Context(), "main", "otp", m); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			overSecond := func(e queue.Event) bool { return e.Type == queue.EventSubmitted && e.Account == "backup" }
+			send(40, "+1555")
+			r.await(t, 20, overSecond) // 20 at the most are in the first one's window when it swallows them
+			if err := first.SetScenario(testserver.Scenario{}); err != nil {
+				t.Fatal(err)
+			}
+			for n := 0; first.Stats().Accepted == 0 || name == "nothing" && n < 1; n++ {
+				send(1, fmt.Sprintf("+1666%04d", n))
+				r.await(t, 21+n, func(e queue.Event) bool { return e.Type == queue.EventSubmitted })
+			}
+			taken := map[string]int{}
+			for _, s := range []smsc{first, second} {
+				if d := s.Stats().Duplicated; d != 0 {
+					t.Errorf("%d messages came twice to one SMSC", d)
+				}
+			}
+			for _, e := range r.events(t) {
+				if e.Type == queue.EventSubmitted {
+					taken[e.ID]++
+				}
+			}
+			for _, e := range r.events(t) {
+				if e.Type == queue.EventUnknownOutcome && taken[e.ID] > 0 && !e.PossibleDuplicate {
+					t.Errorf("%s was swallowed by the first SMSC and sent to the second", e.ID)
+				}
+			}
+			for id, n := range taken {
+				if n != 1 {
+					t.Errorf("%s was submitted %d times", id, n)
+				}
+			}
+		})
+	}
+}
+
+func TestWhenAnAccountTakesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		strict bool
+		slow   time.Duration
+		pace   float64
+		want   time.Duration
+	}{
+		{"default", false, 0, 100, 8 * time.Second},
+		{"otp", true, 0, 100, 3 * time.Second},
+		{"a slow SMSC", true, 2 * time.Second, 100, 6 * time.Second},
+		{"a low pace", true, 0, 0.5, 6 * time.Second},
+	} {
+		state := taking{slow: c.slow}
+		if got := state.patience(c.strict, c.pace); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	var s taking
+	s.offered(at(0))
+	s.answered(classify.Retry, time.Second)
+	s.answered(classify.Throttle, time.Second)
+	s.offered(at(5))
+	if !s.since.Equal(at(0)) || s.slow < 990*time.Millisecond {
+		t.Errorf("nothing taken since %v, want from the first offer on", s.since)
+	}
+	for _, class := range []classify.Class{classify.OK, classify.Terminal} {
+		s.offered(at(6))
+		if s.answered(class, 0); !s.since.IsZero() {
+			t.Errorf("%v leaves the account as one that takes nothing", class)
+		}
+	}
+}
+
+// What an SMSC may have taken goes to no other.
+func TestUnknownOutcomesStayWithTheirAccount(t *testing.T) {
+	first := &account{name: "first"}
+	second := &account{name: "second", others: func(string) *account { return first }}
+	o := testRules().unanswered(at(0), letter{}, reasonNoResponse)
+	if o.State.Account != "acme" {
+		t.Errorf("the message is kept for %q, want acme", o.State.Account)
+	}
+	if second.rival(o.State) != first {
+		t.Error("another account would send it again")
 	}
 }

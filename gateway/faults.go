@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/classify"
 	"sluice/queue"
 	"sluice/window"
 )
@@ -21,6 +22,8 @@ type faults struct {
 	seed  maphash.Seed
 	once  sync.Once
 	news  chan struct{} // closed with the next change
+
+	taking taking
 
 	lastNumber uint64 // of the last probe
 	lastTenant string
@@ -84,6 +87,24 @@ func (f *faults) climbs(now time.Time, pace float64) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state.climb.take(now, pace)
+}
+
+func (f *faults) takes() taking {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.taking
+}
+
+func (f *faults) offered(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taking.offered(now)
+}
+
+func (f *faults) answered(class classify.Class, rtt time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taking.answered(class, rtt)
 }
 
 // likeLast says that a probe would be like the last one, and notes it when it is not to be passed over.

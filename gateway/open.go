@@ -73,7 +73,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 	inbound, closeInbound := context.WithCancel(work)
 	a := &account{
 		name: name, cfg: cfg, table: table, dial: g.opts.DialSMSC, metrics: g.metrics, counts: g.metrics.of(name), log: g.log.With("account", name),
-		hosts: hosts, random: rand.Float64, routes: map[string]routePolicy{}, weights: map[string]int{},
+		hosts: hosts, random: rand.Float64, routes: map[string]routePolicy{}, weights: map[string]int{}, backed: map[string]bool{},
 		unknown: unknownPolicy{
 			hold: cfg.Unknown.Policy == config.UnknownHold, max: cfg.Unknown.Max, after: cfg.Unknown.After, late: tombstones,
 		},
@@ -104,9 +104,10 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 		if turn < 0 {
 			continue
 		}
+		a.backed[route] = turn < len(r.Accounts)-1
 		for _, lane := range lanesOf(route, r) {
 			if turn > 0 {
-				lane.Open = g.noneCan(r.Accounts[:turn])
+				lane.Open = g.noneCan(r.Accounts[:turn], lane.Weight == 0)
 			}
 			lanes = append(lanes, lane)
 			a.weights[route+"."+lane.Class] = lane.Weight

@@ -367,6 +367,9 @@ func (r *rules) unanswered(now time.Time, l letter, reason string) queue.Outcome
 	st := &l.state
 	st.Unknowns++
 	st.PossibleDuplicate, st.Unexplained = true, false
+	if reason == reasonNoResponse {
+		st.Account = r.account // whose SMSC may have it: on no other is it sent again
+	}
 	switch {
 	case st.Ends+st.Resets >= endsThatArePoison, st.Unknowns > r.unknown.max && st.Resets >= resetsThatArePoison:
 		return r.deferred(&l, reasonPoison)

@@ -98,7 +98,7 @@ type Streams struct {
 // Route is a subject filter, <prefix>.mt.<route>.<class>, that leads to an
 // account.
 type Route struct {
-	// Accounts that serve the route, by name: the first that is bound and may submit; the next ones when it has not been able to for 5 s.
+	// Accounts that serve the route, by name: the first that takes messages; the next ones when it has taken none of what it was offered for 8 s, for strict classes 3 s.
 	Accounts []string `yaml:"accounts"`
 	// Classes by name, each strict (served first) or a weight from 1 to 100. Default otp: strict, normal: 3, bulk: 1.
 	Classes map[string]Weight `yaml:"classes"`
