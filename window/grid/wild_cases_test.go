@@ -251,6 +251,7 @@ type quotaCase struct {
 	length float64
 	rtt    time.Duration
 	binds  int
+	campaign
 }
 
 func (t *wildTable) quotas() {
@@ -258,18 +259,31 @@ func (t *wildTable) quotas() {
 	minute, ten, day := time.Minute, 10*time.Second, 24*time.Hour
 	phase := 23 * time.Second
 	for _, q := range []quotaCase{
-		{"60 a minute", limiter.QuotaConfig{N: 60, Period: minute}, 0, 3600, near, 1},
-		{"500 a minute", limiter.QuotaConfig{N: 500, Period: minute, Phase: phase}, 0, 3600, near, 2},
-		{"500 a minute", limiter.QuotaConfig{N: 500, Period: minute}, 0, 3600, far, 1},
-		{"90 in 10 s", limiter.QuotaConfig{N: 90, Period: ten}, 0, 1800, near, 3},
-		{"90 in 10 s, refused ones charged", limiter.QuotaConfig{N: 90, Period: ten, Charge: true}, 0, 1800, far, 2},
-		{"120/s and 3,000 a minute", limiter.QuotaConfig{N: 3000, Period: minute, Phase: phase}, 120, 3600, near, 4},
-		{"120/s and 3,000 a minute", limiter.QuotaConfig{N: 3000, Period: minute}, 120, 3600, far, 2},
-		{"60,000 a minute", limiter.QuotaConfig{N: 60_000, Period: minute}, 0, 1200, near, 4},
-		{"400 in any minute", limiter.QuotaConfig{N: 400, Period: minute, Sliding: true}, 0, 3600, near, 2},
-		{"100 in any 10 s, refused ones charged", limiter.QuotaConfig{N: 100, Period: ten, Sliding: true, Charge: true}, 0, 1800, near, 1},
-		{"8,000 a day", limiter.QuotaConfig{N: 8000, Period: day}, 50, 4 * 86400, near, 1},
-		{"600 an hour", limiter.QuotaConfig{N: 600, Period: time.Hour, Phase: 7 * time.Minute}, 20, 12 * 3600, far, 1},
+		{"60 a minute", limiter.QuotaConfig{N: 60, Period: minute}, 0, 3600, near, 1, campaign{}},
+		{"500 a minute", limiter.QuotaConfig{N: 500, Period: minute, Phase: phase}, 0, 3600, near, 2, campaign{}},
+		{"500 a minute", limiter.QuotaConfig{N: 500, Period: minute}, 0, 3600, far, 1, campaign{}},
+		{"90 in 10 s", limiter.QuotaConfig{N: 90, Period: ten}, 0, 1800, near, 3, campaign{}},
+		{"90 in 10 s, refused ones charged", limiter.QuotaConfig{N: 90, Period: ten, Charge: true}, 0, 1800, far, 2, campaign{}},
+		{"120/s and 3,000 a minute", limiter.QuotaConfig{N: 3000, Period: minute, Phase: phase}, 120, 3600, near, 4, campaign{}},
+		{"120/s and 3,000 a minute", limiter.QuotaConfig{N: 3000, Period: minute}, 120, 3600, far, 2, campaign{}},
+		{"60,000 a minute", limiter.QuotaConfig{N: 60_000, Period: minute}, 0, 1200, near, 4, campaign{}},
+		{"400 in any minute", limiter.QuotaConfig{N: 400, Period: minute, Sliding: true}, 0, 3600, near, 2, campaign{}},
+		{"100 in any 10 s, refused ones charged", limiter.QuotaConfig{N: 100, Period: ten, Sliding: true, Charge: true}, 0, 1800, near, 1, campaign{}},
+		{"8,000 a day", limiter.QuotaConfig{N: 8000, Period: day}, 50, 4 * 86400, near, 1, campaign{}},
+		{"600 an hour", limiter.QuotaConfig{N: 600, Period: time.Hour, Phase: 7 * time.Minute}, 20, 12 * 3600, far, 1, campaign{}},
+		// A quota is a count, not a pace: what there is of it may go at once.
+		{
+			"9,000 a day, 6,000 come each morning",
+			limiter.QuotaConfig{N: 9000, Period: day},
+			60, 4 * 86400, near, 2,
+			campaign{n: 6000, first: 20 * time.Hour, every: day, patience: 130 * time.Second},
+		},
+		{
+			"700 an hour, 400 come each hour",
+			limiter.QuotaConfig{N: 700, Period: time.Hour},
+			20, 12 * 3600, far, 1,
+			campaign{n: 400, first: 10 * time.Minute, every: time.Hour, patience: 30 * time.Second},
+		},
 	} {
 		q.Status = throttled
 		could := q.N / q.Period.Seconds()
@@ -284,6 +298,9 @@ func (t *wildTable) quotas() {
 		}
 		if q.second > 0 {
 			c.instant = constant(q.second)
+		}
+		if c.campaign = q.campaign; c.campaign.n > 0 {
+			c.could = constant(q.second)
 		}
 		t.add(c, q.rtt)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/window"
 )
@@ -131,11 +132,27 @@ func TestWildCases(t *testing.T) {
 			names[name] = true
 		}
 	}
-	for _, kind := range wildKinds(asResults(wildCases())) {
-		if len(kind) < 8 {
-			t.Errorf("kind %s: %d cases, want at least 8", kind[0].kind, len(kind))
+	for _, kind := range wildKinds(asResults(append(wildCases(), wildGuards()...))) {
+		near, far, several := 0, 0, 0
+		for _, c := range kind {
+			near += count(c.rtt >= 5*time.Millisecond && c.rtt <= 20*time.Millisecond)
+			far += count(c.rtt >= 200*time.Millisecond && c.rtt <= 500*time.Millisecond)
+			several += count(c.binds > 1)
+		}
+		switch name := kind[0].kind; {
+		case len(kind) < 8 && !isGuard(name):
+			t.Errorf("kind %s: %d cases, want at least 8", name, len(kind))
+		case near+far != len(kind), near == 0, far == 0, several == 0:
+			t.Errorf("kind %s: %d cases, %d near, %d far, %d with several binds: want some of each", name, len(kind), near, far, several)
 		}
 	}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func asResults(cases []wildCase) (results []wildResult) {

@@ -23,9 +23,10 @@ type wildCase struct {
 	binds        int
 	length, warm float64 // seconds; what comes before warm is left out of the figures
 	smsc         func(*rand.Rand) wildSMSC
-	could        curve   // messages per second that a perfect sender gets taken
-	instant      curve   // what the limits of a second or less take; nil: could
-	arrivals     curve   // messages per second that come in; nil: there is always one to send
+	could        curve // messages per second that a perfect sender gets taken
+	instant      curve // what the limits of a second or less take; nil: could
+	arrivals     curve // messages per second that come in; nil: there is always one to send
+	campaign     campaign
 	queued       float64 // seconds: from then on there is always one to send, whatever comes in
 	anyOrder     bool    // answers overtake each other
 	lockout      time.Duration
@@ -35,6 +36,13 @@ type wildCase struct {
 	places       bool    // limits are told when a submit is done
 	lost         float64 // share of the answers that never come, whatever the pace
 	best         []oracleWith
+}
+
+// campaign is many messages at once, again and again; n 0: none. Only what is taken within patience counts.
+type campaign struct {
+	n            int
+	first, every time.Duration
+	patience     time.Duration
 }
 
 // stops are the times in which our own process does not run.
@@ -87,6 +95,7 @@ const (
 	wildAnswer                   // of one at the sender
 	wildWake                     // a message may go
 	wildIncoming                 // a message for the queue
+	wildCampaign                 // many
 	wildRequeue                  // a refused one is due again
 	wildServed                   // the SMSC is done with it
 	wildEnded                    // the sender sees the end of a session
@@ -105,7 +114,8 @@ type wildEvent struct {
 	peer   bool  // the SMSC ended the session
 	own    bool  // we did
 	life   int32 // of the session; an older one is gone
-	flight int32 // index of the message in flight
+	flight int32 // index of the message in flight; of wildRequeue its tries
+	born   time.Duration
 }
 
 func (e *wildEvent) before(f *wildEvent) bool {
@@ -116,6 +126,7 @@ func (e *wildEvent) before(f *wildEvent) bool {
 type flight struct {
 	ticket window.Ticket
 	number int64
+	born   time.Duration // when it came
 	bind   int8
 	tries  int8
 	used   bool
@@ -157,8 +168,8 @@ type world struct {
 
 // waiting is a message in the queue.
 type waiting struct {
-	since time.Duration
-	tries int8
+	since, born time.Duration // when it came to be sent, and at all
+	tries       int8
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -179,6 +190,9 @@ func playWild(c wildCase, sender wildSender, seed uint64) wildOutcome {
 	}
 	if c.arrivals != nil {
 		w.push(wildEvent{kind: wildIncoming})
+	}
+	if c.campaign.n > 0 {
+		w.push(wildEvent{at: c.campaign.first, kind: wildCampaign})
 	}
 	if c.queued > 0 {
 		w.push(wildEvent{at: seconds(c.queued), kind: wildWake})
@@ -255,8 +269,16 @@ func (w *world) handle(e wildEvent) {
 		}
 	case wildIncoming:
 		w.incoming(e)
+	case wildCampaign:
+		for range w.campaign.n {
+			w.waiting = append(w.waiting, waiting{since: w.now, born: w.now})
+		}
+		if w.now >= seconds(w.warm) {
+			w.arrived += w.campaign.n
+		}
+		w.push(wildEvent{at: w.now + w.campaign.every, kind: wildCampaign})
 	case wildRequeue:
-		w.waiting = append(w.waiting, waiting{w.now, int8(e.flight)})
+		w.waiting = append(w.waiting, waiting{since: w.now, born: e.born, tries: int8(e.flight)})
 	case wildAnswer:
 		if !w.answered(e) {
 			return
@@ -274,7 +296,7 @@ func (w *world) incoming(e wildEvent) {
 		if w.now >= seconds(w.warm) {
 			w.arrived++
 		}
-		w.waiting = append(w.waiting, waiting{since: w.now})
+		w.waiting = append(w.waiting, waiting{since: w.now, born: w.now})
 		e.at += seconds(w.rnd.ExpFloat64() / rate)
 	} else {
 		e.at += 50 * time.Millisecond
@@ -284,7 +306,7 @@ func (w *world) incoming(e wildEvent) {
 
 // endless says that there is always a message to send.
 func (w *world) endless() bool {
-	return w.arrivals == nil || w.queued > 0 && w.now >= seconds(w.queued)
+	return w.arrivals == nil && w.campaign.n == 0 || w.queued > 0 && w.now >= seconds(w.queued)
 }
 
 // pump lets go what may go.
@@ -319,7 +341,7 @@ func (w *world) submit(bind int, slot time.Time) {
 	w.number++
 	w.flights[i] = flight{
 		ticket: w.sender.send(wildTime(w.now), bind, slot, wildTime(next.since)), number: w.number,
-		bind: int8(bind), tries: next.tries, used: true,
+		born: next.born, bind: int8(bind), tries: next.tries, used: true,
 	}
 	w.sent++
 	if w.now >= seconds(w.warm) {
@@ -373,7 +395,8 @@ func (w *world) arrive(e wildEvent) {
 		if w.places {
 			w.push(wildEvent{at: w.now + v.Service, kind: wildServed, bind: e.bind})
 		}
-		if w.now >= seconds(w.warm) {
+		inTime := w.campaign.n == 0 || w.now-w.flights[e.flight].born <= w.campaign.patience
+		if w.now >= seconds(w.warm) && inTime {
 			w.warmTaken++
 		}
 		if w.now.Seconds() >= w.warm+(w.length-w.warm)*2/3 {
@@ -403,9 +426,9 @@ func (w *world) answered(e wildEvent) bool {
 	w.free = append(w.free, e.flight)
 	w.sender.answer(wildTime(w.now), int(e.bind), f.ticket, e.answer)
 	w.count(e.answer)
-	if e.answer == window.Refused && w.arrivals != nil {
+	if e.answer == window.Refused && !w.endless() {
 		after := 0.05 + w.rnd.Float64()*min(30, math.Pow(2, float64(f.tries)))
-		w.push(wildEvent{at: w.now + seconds(after), kind: wildRequeue, flight: int32(min(f.tries+1, 10))})
+		w.push(wildEvent{at: w.now + seconds(after), kind: wildRequeue, flight: int32(min(f.tries+1, 10)), born: f.born})
 	}
 	return true
 }
@@ -505,7 +528,7 @@ func (w *world) outcome() wildOutcome {
 	for at := w.warm; at < w.length; at += 0.1 {
 		could += 0.1 * w.could(at)
 	}
-	if w.arrivals != nil && w.queued == 0 {
+	if (w.arrivals != nil || w.campaign.n > 0) && w.queued == 0 {
 		could = min(could, float64(w.arrived))
 	}
 	switch {
