@@ -82,7 +82,7 @@ type puller interface {
 func (c *Client) OpenJournal(cfg JournalConfig) (*Journal, error) {
 	j := &Journal{
 		client: c, names: c.names.Load(), metrics: cfg.Metrics.orDiscard(),
-		confirm: newConfirmations(nats.NewInbox(), cmp.Or(cfg.MaxUnconfirmed, defaultUnconfirmed)),
+		confirm: newConfirmations(c.nc.NewInbox(), cmp.Or(cfg.MaxUnconfirmed, defaultUnconfirmed)),
 		timeout: cmp.Or(cfg.ConfirmTimeout, defaultConfirmTimeout),
 		health:  health{faults: make(map[string]*fault)},
 		once:    nats.Header{headerOnce: {""}},

@@ -62,7 +62,7 @@ func (l *lane) open(ctx, running context.Context) error {
 	if err := l.loadMark(ctx); err != nil {
 		return err
 	}
-	inbox := nats.NewInbox() + "."
+	inbox := i.client.nc.NewInbox() + "."
 	i.mu.Lock()
 	l.epoch++
 	epoch := l.epoch

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
@@ -119,6 +120,8 @@ func connect(c *cli.Context) (*queue.Client, error) {
 		return nil, err
 	}
 	cfg.URL, cfg.Prefix, cfg.Name = c.String("nats"), c.String("prefix"), "sluice "+c.Command.Name
+	// A permission that is lacking is said beside the request, which then only has no answer.
+	cfg.Logger = slog.New(slog.NewTextHandler(c.App.ErrWriter, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	client, err := queue.Connect(ctx, cfg)
 	if err != nil {
 		return nil, connectFault(err, c.String("nats"))
