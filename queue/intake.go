@@ -414,19 +414,37 @@ func (i *Intake) wakeUp() {
 
 var _ puller = (*Intake)(nil)
 
-// closeSubscription ends a subscription and waits until everything the server
-// sent to it has been handled.
-func closeSubscription(ctx context.Context, sub *nats.Subscription) error {
+// listen subscribes without a limit of messages that wait: the credit is the limit. ended is closed when everything that
+// came has been handled after the end of the subscription, whoever ended it.
+func (c *Client) listen(subject string, handle nats.MsgHandler) (sub *nats.Subscription, ended <-chan struct{}, err error) {
+	if sub, err = c.nc.Subscribe(subject, handle); err != nil {
+		return nil, nil, err
+	}
+	// The handler is set once and for all: the one of a second closer would replace that of the first, and a
+	// subscription that has ended calls none.
 	done := make(chan struct{})
-	sub.SetClosedHandler(func(string) { close(done) })
-	if err := sub.Drain(); err != nil {
-		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrBadSubscription) {
-			return nil
-		}
+	var once sync.Once
+	sub.SetClosedHandler(func(string) { once.Do(func() { close(done) }) })
+	if !sub.IsValid() { // the connection was closed meanwhile
+		once.Do(func() { close(done) })
+	}
+	if err := sub.SetPendingLimits(-1, -1); err != nil {
+		return nil, nil, errors.Join(err, sub.Unsubscribe())
+	}
+	return sub, done, nil
+}
+
+// drain ends a subscription and waits until everything the server sent to it has been handled.
+func drain(ctx context.Context, sub *nats.Subscription, ended <-chan struct{}) error {
+	err := sub.Drain()
+	switch {
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrBadSubscription):
+		return nil
+	case err != nil:
 		return err
 	}
 	select {
-	case <-done:
+	case <-ended:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -14,7 +14,7 @@ import (
 const (
 	// Waits between two probes of a stream that fails.
 	probeFirst   = 50 * time.Millisecond
-	probeMost    = 5 * time.Second
+	probeMost    = time.Second
 	probeTimeout = 2 * time.Second
 	// slowMost is how long a write may wait for its confirmation before nothing
 	// more is handed out. A server whose disk is full does not answer at all.

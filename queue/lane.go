@@ -30,6 +30,7 @@ type lane struct {
 	createdSeq atomic.Uint64
 
 	sub        *nats.Subscription
+	ended      <-chan struct{} // closed when the subscription has ended
 	inbox      string
 	epoch      int // counts the inboxes
 	token      uint64
@@ -67,24 +68,21 @@ func (l *lane) open(ctx, running context.Context) error {
 	l.epoch++
 	epoch := l.epoch
 	i.mu.Unlock()
-	sub, err := i.client.nc.Subscribe(inbox+"*", func(m *nats.Msg) { l.receive(running, m, epoch) })
+	sub, ended, err := i.client.listen(inbox+"*", func(m *nats.Msg) { l.receive(running, m, epoch) })
 	if err != nil {
 		return err
 	}
-	if err := sub.SetPendingLimits(-1, -1); err != nil { // the credit is the limit
-		return err
-	}
 	i.mu.Lock()
-	old := l.sub
+	old, oldEnded := l.sub, l.ended
 	l.createdSeq.Store(createdSeq(cfg))
-	l.sub, l.inbox, l.credit, l.pending = sub, inbox, credit{}, 0
+	l.sub, l.ended, l.inbox, l.credit, l.pending = sub, ended, inbox, credit{}, 0
 	closed := i.closed
 	i.mu.Unlock()
 	if old != nil {
-		err = closeSubscription(ctx, old)
+		err = drain(ctx, old, oldEnded)
 	}
 	if closed { // meanwhile
-		err = errors.Join(err, closeSubscription(ctx, sub))
+		err = errors.Join(err, drain(ctx, sub, ended))
 	}
 	return err
 }
@@ -92,9 +90,9 @@ func (l *lane) open(ctx, running context.Context) error {
 // drain ends the inbox after what the server has sent already was handled.
 func (l *lane) drain(ctx context.Context) error {
 	l.intake.mu.Lock()
-	sub := l.sub
+	sub, ended := l.sub, l.ended
 	l.intake.mu.Unlock()
-	return closeSubscription(ctx, sub)
+	return drain(ctx, sub, ended)
 }
 
 // ready reports whether the lane may ask now.
