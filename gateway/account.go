@@ -207,12 +207,15 @@ func sinceWhen(since time.Time, holds bool, now time.Time) time.Time {
 // pulling is the context of everything under way on the bind that was not submitted.
 func (a *account) pulling(b *bind) context.Context { return *b.pull.Load() }
 
+// demandAfter is how long an account must have had no bind until this instance could use nothing of it.
+const demandAfter = 10 * time.Second
+
 // presence is what the other instances learn of the account: its live binds, what it could use, and for how long nothing
 // has been pulled.
 func (a *account) presence(now time.Time) (binds, demand int, closed bool, closedFor time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if demand = a.cfg.Binds; !a.unbound.IsZero() && now.Sub(a.unbound) > shareTerm {
+	if demand = a.cfg.Binds; !a.unbound.IsZero() && now.Sub(a.unbound) > demandAfter {
 		demand = 0
 	}
 	if closed = !a.closed.IsZero(); closed {

@@ -14,11 +14,13 @@ import (
 
 // How an instance keeps its lease.
 const (
-	leaseEvery = 3 * time.Second
+	leaseEvery = 2 * time.Second
 	leaseCheck = 500 * time.Millisecond
-	// leaseTrust is how long a confirmed share may be used: less than the lease lives, so that an instance that is cut
-	// off stops before the others take over its part.
-	leaseTrust = 7 * time.Second
+	// leaseTrust is how long a share may be used after its last confirmed renewal was sent, leaseDeath how long the
+	// revision of another's lease must have stood still, while the bucket could be read, until its part is taken over:
+	// an instance that is cut off stops before that. It unbinds then where the number of binds is limited.
+	leaseTrust = 4 * time.Second
+	leaseDeath = 6 * time.Second
 	// idleAfter is how long nothing must have been pulled for an account before its deadlines are watched.
 	idleAfter = 5 * time.Second
 )
@@ -38,14 +40,19 @@ type presence struct {
 	confirmed time.Time          // when the last round that was confirmed began
 
 	mu     sync.Mutex
-	others []other // that live, as last read
+	others []other   // as last read
+	looked time.Time // when
 }
 
 // other is another live instance.
 type other struct {
 	queue.Instance
-	seen time.Time // when this revision was first read
+	seen  time.Time     // when this revision was first read
+	still time.Duration // how long it stood still while the bucket could be read
 }
+
+// dead reports whether the instance has died without a word, and has stopped to use its part.
+func (o *other) dead() bool { return o.still >= leaseDeath }
 
 // openPresence takes the name of this instance.
 func (g *Gateway) openPresence(ctx context.Context) error {
@@ -79,13 +86,18 @@ func (p *presence) lease(parts map[string]queue.Part) queue.Lease {
 // look reads who lives.
 func (p *presence) look(ctx context.Context, now time.Time) error {
 	instances, err := p.client.Instances(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		p.read(instances, now)
 	}
+	return err
+}
+
+// read notes what the leases say, and which of them stand still.
+func (p *presence) read(instances []queue.Instance, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.others
-	p.others = nil
+	before, passed := p.others, min(now.Sub(p.looked), leaseEvery+leaseCheck) // of a longer time nobody knows
+	p.others, p.looked = nil, now
 	for _, i := range instances {
 		if i.Name == p.name {
 			continue
@@ -95,7 +107,11 @@ func (p *presence) look(ctx context.Context, now time.Time) error {
 		for _, b := range before {
 			known = known || b.Name == i.Name
 			if b.Name == i.Name && b.Revision == i.Revision {
-				o.seen = b.seen
+				o.seen, o.still = b.seen, b.still+passed
+				if o.dead() && !b.dead() {
+					p.log.Warn("the lease of another instance is not renewed: its share is taken over", "instance", i.Name)
+					p.poke()
+				}
 			}
 		}
 		if i.Unreadable != nil && !known {
@@ -104,7 +120,6 @@ func (p *presence) look(ctx context.Context, now time.Time) error {
 		}
 		p.others = append(p.others, o)
 	}
-	return nil
 }
 
 // claimants are the others that serve the account.
@@ -113,7 +128,7 @@ func (p *presence) claimants(account string) []claimant {
 	defer p.mu.Unlock()
 	var list []claimant
 	for _, o := range p.others {
-		if part, ok := o.Parts[account]; ok {
+		if part, ok := o.Parts[account]; ok && !o.dead() {
 			list = append(list, claimant{o.Name, part.Demand, stake{part.Rate, part.Window, part.Binds}})
 		}
 	}
@@ -209,7 +224,7 @@ func (g *Gateway) unconfirmed(ctx context.Context, err error) error {
 	return nil
 }
 
-// lapse gives up the shares of an instance that could not confirm its lease: at 7 s it submits nothing more, at 10 s it
+// lapse gives up the shares of an instance that could not confirm its lease: at 4 s it submits nothing more, at 6 s it
 // unbinds where the number of binds is limited.
 func (g *Gateway) lapse(now time.Time) {
 	since := now.Sub(g.presence.confirmed)
@@ -219,7 +234,7 @@ func (g *Gateway) lapse(now time.Time) {
 	for _, a := range g.accounts {
 		t := g.presence.tenures[a.name]
 		binds := t.has.binds
-		if since >= queue.InstanceTTL {
+		if since >= leaseDeath {
 			binds = 0
 		}
 		*t = tenure{has: stake{binds: binds}}
@@ -234,7 +249,7 @@ func (a *account) offer(now time.Time, me string, t *tenure, others []claimant) 
 	all := append([]claimant{{name: me, demand: demand}}, others...)
 	should := fair(me, all, w)
 	should.binds = min(should.binds, a.cfg.Binds)
-	says := t.offer(now, should, others, w)
+	says := t.offer(should, others, w)
 	part := queue.Part{
 		Demand: demand, Rate: says.rate, Window: says.window, Closed: closed, ClosedFor: closedFor.Milliseconds(),
 	}
@@ -262,6 +277,9 @@ func (p *presence) unavailable(a *account, now time.Time) bool {
 	defer p.mu.Unlock()
 	for _, o := range p.others {
 		part, serves := o.Parts[a.name]
+		if o.dead() {
+			continue
+		}
 		if o.Unreadable != nil || serves && (!part.Closed || time.Duration(part.ClosedFor)*time.Millisecond+now.Sub(o.seen) < idleAfter) {
 			return false
 		}

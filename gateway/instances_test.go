@@ -32,7 +32,7 @@ func lonely(t *testing.T, settings string, now time.Time) (*Gateway, *account) {
 	return g, a
 }
 
-// An instance that cannot confirm its lease submits nothing from 7 s on, and unbinds at 10 s where the number of binds is
+// An instance that cannot confirm its lease submits nothing from 4 s on, and unbinds at 6 s where the number of binds is
 // limited.
 func TestLapsedLeaseStopsSubmitsAndThenBinds(t *testing.T) {
 	for settings, bindsAfter := range map[string]int{"": 1, ", binds: 1, max_binds: 2": 0} {
@@ -44,10 +44,10 @@ func TestLapsedLeaseStopsSubmitsAndThenBinds(t *testing.T) {
 			binds int
 		}{
 			{0, true, 1},
-			{6900 * time.Millisecond, true, 1},
-			{7 * time.Second, false, 1},
-			{9900 * time.Millisecond, false, 1},
-			{10 * time.Second, false, bindsAfter},
+			{3900 * time.Millisecond, true, 1},
+			{4 * time.Second, false, 1},
+			{5900 * time.Millisecond, false, 1},
+			{6 * time.Second, false, bindsAfter},
 			{time.Hour, false, bindsAfter},
 		} {
 			at := now.Add(step.after)
@@ -75,8 +75,8 @@ func TestShareReturnsAfterALapse(t *testing.T) {
 	a.offer(now, "gw-1", tn, []claimant{{name: "gw-2", demand: 1, takes: stake{rate: 0.5}}})
 	tn.confirm([]claimant{{name: "gw-2", demand: 1, takes: stake{rate: 0.5}}}, a.whole())
 	a.share(tn.has, now.Add(leaseTrust))
-	if open, _ := a.flow.open(now); !open || tn.has.rate != 0.25 {
-		t.Errorf("after its return it is open %v with %v of the rate, want open with half of its half", open, tn.has.rate)
+	if open, _ := a.flow.open(now); !open || tn.has.rate != 0.5 {
+		t.Errorf("after its return it is open %v with %v of the rate, want open with its half", open, tn.has.rate)
 	}
 }
 
@@ -123,4 +123,32 @@ func TestAppliedIsSaidOnceItIsInEffect(t *testing.T) {
 	if after := a.summary("gw-1", now).Applied; after != 7 || len(early) == 0 || early[0] != 0 {
 		t.Errorf("revision %d is applied, %v when the account was being stopped; want 7, and 0 before", after, early)
 	}
+}
+
+// One whose lease stands still while the bucket can be read is dead after 6 s, its share is there for others, and its
+// deadlines are watched. Time in which nothing could be read is no evidence.
+func TestADeadInstanceIsKnownByItsRevision(t *testing.T) {
+	now := time.Now()
+	g, _ := lonely(t, "", now)
+	p := g.presence
+	p.log = discard()
+	lease := func(revision uint64) []queue.Instance {
+		return []queue.Instance{{Name: "gw-2", Revision: revision, Lease: queue.Lease{Parts: map[string]queue.Part{"acme": {Demand: 1, Rate: 0.5}}}}}
+	}
+	alive := func(what string, want bool) {
+		t.Helper()
+		if got := len(p.claimants("acme")) == 1; got != want {
+			t.Errorf("%s: alive %v, want %v", what, got, want)
+		}
+	}
+	p.read(lease(1), now)
+	p.read(lease(1), now.Add(2*time.Second))
+	p.read(lease(1), now.Add(4*time.Second))
+	alive("4 s", true)
+	p.read(lease(1), now.Add(6*time.Second))
+	alive("6 s", false)
+	p.read(lease(2), now.Add(8*time.Second))
+	alive("renewed", true)
+	p.read(lease(2), now.Add(60*time.Second))
+	alive("after a time in which nothing could be read", true)
 }

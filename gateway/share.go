@@ -3,13 +3,7 @@ package gateway
 import (
 	"cmp"
 	"slices"
-	"time"
-
-	"sluice/queue"
 )
-
-// shareTerm is how long more must have been to be had before an instance takes it: the life of a lease.
-const shareTerm = queue.InstanceTTL
 
 // stake is what one instance takes of one account at most.
 type stake struct {
@@ -77,46 +71,19 @@ func apportion(total int, weights []int, claimants []claimant) []int {
 // others say, and takes it when there is room for all that is said: of two that want the same room at least the one that
 // reads last sees both. It is a value without clock or I/O.
 type tenure struct {
-	has    stake     // what may be used
-	says   stake     // what the others know; never less than has
-	should stake     // when it last looked
-	poor   time.Time // since when more is to be had; zero: it has all it should
-	limits whole     // of then
+	has  stake // what may be used
+	says stake // what the others know; never less than has
 }
 
-// offer lowers what the instance has to what it should have, and returns what it is to say. More is asked for when it
-// has been to be had for one term; who has nothing asks for half at once, and when nobody else is there for all.
-func (t *tenure) offer(now time.Time, should stake, others []claimant, w whole) stake {
-	t.should = should
+// offer lowers what the instance has to what it should have, and returns what it is to say: all that it should have, as
+// far as the others leave room.
+func (t *tenure) offer(should stake, others []claimant, w whole) stake {
 	t.has = stake{min(t.has.rate, should.rate), min(t.has.window, should.window), min(t.has.binds, should.binds)}
-	if t.has == should {
-		t.poor, t.limits = time.Time{}, w
-		t.says = t.has
-		return t.says
-	}
-	nothing := t.has.rate == 0
-	if t.poor.IsZero() {
-		t.poor = now
-	}
-	goal := t.has
-	switch {
-	case nothing && len(others) == 0, now.Sub(t.poor) >= shareTerm:
-		goal = should
-	case nothing:
-		goal = stake{should.rate / 2, (should.window + 1) / 2, (should.binds + 1) / 2}
-	}
-	if t.has.binds == 0 {
-		goal.binds = max(goal.binds, (should.binds+1)/2) // a standby has a share of the rate already, and no use for it
-	}
-	if w != t.limits { // an operator has changed them: nobody has to go first
-		goal.window, goal.binds = should.window, should.binds
-	}
-	t.limits = w
 	said := total(others)
 	t.says = stake{
-		rate:   max(t.has.rate, min(goal.rate, 1-said.rate)),
-		window: max(t.has.window, min(goal.window, w.window-said.window)),
-		binds:  max(t.has.binds, min(goal.binds, w.binds-said.binds)),
+		rate:   max(t.has.rate, min(should.rate, 1-said.rate)),
+		window: max(t.has.window, min(should.window, w.window-said.window)),
+		binds:  max(t.has.binds, min(should.binds, w.binds-said.binds)),
 	}
 	return t.says
 }
@@ -133,9 +100,6 @@ func (t *tenure) confirm(others []claimant, w whole) {
 	}
 	if t.says.binds+said.binds <= w.binds {
 		t.has.binds = t.says.binds
-	}
-	if t.has == t.should {
-		t.poor = time.Time{}
 	}
 }
 

@@ -11,9 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// InstanceTTL is how long the lease of an instance lives without being renewed.
-const InstanceTTL = instanceTTL
-
 // Lease is what an instance says about itself while it lives.
 type Lease struct {
 	// Nonce tells two processes of one name apart.
@@ -63,9 +60,13 @@ const (
 	leaseKey = "instance."
 	sweepKey = "sweep."
 	// leaseSilence is how long a lease of our name must not have been renewed before it is taken for that of a process
-	// that has died: living ones renew every 3 s.
+	// that has died: living ones renew every 2 s.
 	leaseSilence = 4 * time.Second
 	leaseTries   = 3
+	// leaseTTL is when the server drops a lease that nobody renews: late enough for a change of the bucket's leader,
+	// and of no account to the other instances, which watch the revision.
+	leaseTTL = 20 * time.Second
+	sweepTTL = 10 * time.Second
 )
 
 // ClaimLease makes the name ours. The lease of another process of that name is taken over once that has not renewed it
@@ -113,7 +114,7 @@ func (c *Client) RenewLease(ctx context.Context, name string, l Lease, revision 
 	}
 	bucket := c.names.Load().instances
 	for range leaseTries {
-		renewed, err = c.replace(ctx, &nats.Msg{Subject: bucketSubject(bucket, leaseKey+name), Data: data}, revision)
+		renewed, err = c.replace(ctx, &nats.Msg{Subject: bucketSubject(bucket, leaseKey+name), Header: ttlHeader(leaseTTL), Data: data}, revision)
 		if !errors.Is(err, errMovedOn) {
 			break
 		}
@@ -135,6 +136,8 @@ func (c *Client) RenewLease(ctx context.Context, name string, l Lease, revision 
 	return renewed, lapsed, nil
 }
 
+func ttlHeader(d time.Duration) nats.Header { return nats.Header{headerTTL: {ttlOf(d)}} }
+
 // EndLease gives the name up, if it is still ours by the revision.
 func (c *Client) EndLease(ctx context.Context, name string, revision uint64) error {
 	if err := c.endKey(ctx, leaseKey+name, revision); err != nil {
@@ -154,7 +157,8 @@ func (c *Client) endKey(ctx context.Context, key string, revision uint64) error 
 	return err
 }
 
-// Instances reads the leases of the instances that live, from the leader of the bucket.
+// Instances reads the leases that there are, from the leader of the bucket. One of an instance that died without a word
+// is among them for up to 20 s: it has died when its revision stands still.
 func (c *Client) Instances(ctx context.Context) ([]Instance, error) {
 	bucket := c.names.Load().instances
 	prefix := bucketSubject(bucket, leaseKey)
@@ -202,7 +206,7 @@ func (c *Client) HoldSweep(ctx context.Context, account, nonce string) (held boo
 	if err != nil {
 		return false, fmt.Errorf("lease on sweeping %q: %w", account, err)
 	}
-	_, err = c.replace(ctx, &nats.Msg{Subject: bucketSubject(bucket, key), Data: data}, revision)
+	_, err = c.replace(ctx, &nats.Msg{Subject: bucketSubject(bucket, key), Header: ttlHeader(sweepTTL), Data: data}, revision)
 	switch {
 	case errors.Is(err, errMovedOn):
 		return false, nil

@@ -24,7 +24,7 @@ const (
 	inboundAge        = 72 * time.Hour
 	finalTTL          = 24 * time.Hour
 	learnedTTL        = 7 * 24 * time.Hour
-	instanceTTL       = 10 * time.Second
+	instanceTTL       = time.Minute // of what has no shorter life of its own
 	controlHistory    = 16
 	markerTTL         = time.Second
 
@@ -261,6 +261,12 @@ func (e *ensurer) bucket(ctx context.Context, want jetstream.KeyValueConfig) err
 		return err
 	}
 	have, what := status.Config(), "bucket "+want.Bucket
+	if have.TTL != want.TTL && want.Bucket == e.names.instances { // an earlier version made it with 10 s; its keys live on
+		have.TTL = want.TTL
+		if _, err := e.js.UpdateKeyValue(ctx, have); err != nil {
+			have = status.Config()
+		}
+	}
 	e.differ(what, "history", max(have.History, 1), max(want.History, 1))
 	e.differ(what, "ttl", have.TTL, want.TTL)
 	e.differ(what, "limit_marker_ttl", have.LimitMarkerTTL, want.LimitMarkerTTL)

@@ -199,6 +199,9 @@ func (w *world) drawFaults(rnd *rand.Rand) {
 				f.link, ops = smscLink, smscOps
 			}
 			f.op = ops[rnd.IntN(len(ops))]
+			if f.kind == drop && (f.op == opDeliver || f.op == opReceiptAck) {
+				f.kind = cut // no SMSC sends again what a connection that lives has taken
+			}
 		case k < 11:
 			f.kind, f.instance, f.link = stall, rnd.IntN(w.instances), []string{natsLink, smscLink}[rnd.IntN(2)]
 		case k < 12:
