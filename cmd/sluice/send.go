@@ -57,6 +57,9 @@ func send(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := sent.keptOut(c, client, messages); err != nil {
+		return err
+	}
 	if !c.Bool("wait") {
 		return sent.print(c)
 	}
@@ -171,6 +174,33 @@ func publish(c *cli.Context, client *queue.Client, messages []*queue.Message) (a
 		return all, fmt.Errorf("%d of %d messages are in the queue: %w", all.stored(), len(all), err)
 	}
 	return all, nil
+}
+
+// keptOut reports messages that were not stored because another message was published under their id before. What has
+// left the queue since, or what the user may not read, cannot be compared.
+func (all allSent) keptOut(c *cli.Context, client *queue.Client, messages []*queue.Message) error {
+	var faults []error
+	n := 0
+	for i, s := range all {
+		if !s.Duplicate {
+			continue
+		}
+		like, err := client.Liken(c.Context, s.Seq, queue.Outgoing{Route: c.String("route"), Class: c.String("class"), Message: messages[i]})
+		if err != nil {
+			break
+		}
+		if like != queue.OtherMessage {
+			continue
+		}
+		if n++; len(faults) < mostFaults {
+			faults = append(faults, fmt.Errorf("message %d (id %s): message %d has the id and is another one", i+1, s.ID, s.Seq))
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d messages are not in the queue, others were published under their ids before; use ids that nobody guesses: %w",
+		n, len(all), errors.Join(faults...))
 }
 
 func (all allSent) print(c *cli.Context) error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/gateway/config"
+	"sluice/queue"
 )
 
 func TestReadMessages(t *testing.T) {
@@ -82,5 +83,46 @@ func TestEventsPrintsNoHeaderBeforeItIsConnected(t *testing.T) {
 	out, errs, err := sluice(t, "events", "--nats", "nats://127.0.0.1:1")
 	if exitStatus(err) != 1 || out != "" || errs == "" {
 		t.Errorf("events without a server: %v, prints %q", err, out)
+	}
+}
+
+// The stream drops what comes under an id that it has seen: whoever guesses an id keeps another's message out. send says so.
+func TestSendNoticesThatAnotherMessageHasItsID(t *testing.T) {
+	t.Parallel()
+	server, err := queue.StartEmbedded(queue.EmbeddedConfig{Dir: t.TempDir(), Listen: "127.0.0.1:-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	url := server.URL()
+	client, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: url, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	lanes := []queue.Lane{{Route: "main", Class: "normal"}, {Route: "main", Class: "otp"}}
+	if _, err := client.Ensure(t.Context(), queue.Topology{Lanes: lanes}); err != nil {
+		t.Fatal(err)
+	}
+	mine := []string{"send", "--to", "+15550100", "--id", "order-1", "--text", "mine"}
+	call(t, url, 0, mine...)
+	out, _ := call(t, url, 0, mine...)
+	contains(t, "a repeat", out, "sequence 1 (it was in the queue already)")
+	_, errs := call(t, url, 1, "send", "--to", "+15550100", "--id", "order-1", "--text", "another's secret")
+	contains(t, "another text", errs, "1 of 1 messages are not in the queue", "id order-1", "message 1 has the id", "use ids that nobody guesses")
+	if strings.Contains(errs, "secret") || strings.Contains(errs, "mine") {
+		t.Errorf("a text is shown: %s", errs)
+	}
+	call(t, url, 1, append(mine, "--class", "otp")...) // not to where it was sent
+	file := write(t, "messages.jsonl", `{"v":1,"id":"order-2","to":"+15550100","text":"new"}`+"\n"+`{"v":1,"id":"order-1","to":"+15550100","text":"other"}`+"\n")
+	_, errs = call(t, url, 1, "send", "--file", file)
+	contains(t, "a file", errs, "1 of 2 messages are not in the queue", "message 2 (id order-1)")
+	lanesNow := callJSON[[]queue.Backlog](t, url, 0, "queue")
+	queued := uint64(0)
+	for _, l := range lanesNow {
+		queued += l.Queued
+	}
+	if queued != 2 {
+		t.Errorf("%d messages are queued, want order-1 and order-2", queued)
 	}
 }
