@@ -227,6 +227,12 @@ func (g *Gateway) readControl(ctx context.Context) {
 	for _, a := range g.accounts {
 		read, cancel := context.WithTimeout(ctx, writeGrace)
 		c, err := g.client.ReadControl(read, a.name)
+		if err == nil {
+			var spells []queue.Spell
+			if spells, err = g.client.Spells(read, a.name); err == nil {
+				a.faults.learn(spells)
+			}
+		}
 		cancel()
 		if err != nil {
 			if ctx.Err() == nil && a.follow.fault != err.Error() { // it is read every 5 s

@@ -162,6 +162,18 @@ func (f *failing) end(now time.Time) change {
 	return noChange
 }
 
+// learn takes a spell that another instance, or an earlier life, has seen.
+func (f *failing) learn(s spell) {
+	for i, known := range f.spells {
+		if known.from.Equal(s.from) {
+			f.spells[i].to = latest(known.to, s.to)
+			return
+		}
+	}
+	f.spells = append(f.spells, s)
+	f.spells = f.spells[max(0, len(f.spells)-mostSpells):]
+}
+
 // within reports whether the time lies in one in which the account was failing.
 func (f *failing) within(at time.Time) bool {
 	if !f.since.IsZero() && !at.Before(f.since) {

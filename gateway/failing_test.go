@@ -101,6 +101,11 @@ func TestAnOutageOfTemporaryErrorsCostsNoMessage(t *testing.T) {
 				if n-warm != c.messages {
 					t.Errorf("%d of %d messages were accepted: %v", n-warm, c.messages, v.finals())
 				}
+				for _, e := range v.source.Events(0) {
+					if e.Type == queue.EventSubmitted && e.Attempt != 1 && c.length >= 10*time.Second {
+						t.Errorf("%s has used %d attempts: those of the outage were not given back", e.ID, e.Attempt)
+					}
+				}
 				if after := last.Sub(recovered); after > 12*time.Second {
 					t.Errorf("the last one was accepted %v after the recovery, want at most 12s", after)
 				}
@@ -308,4 +313,40 @@ func TestAskedWaitOutlastsARace(t *testing.T) {
 			t.Fatalf("held for %v, want 1h", got)
 		}
 	}
+}
+
+// Attempts in a time in which the account was failing are given back, also where another instance has seen it.
+func TestAttemptsOfAFailingTimeAreGivenBack(t *testing.T) {
+	var f faults
+	f.learn([]queue.Spell{{From: at(10), To: at(20)}, {From: at(10), To: at(30)}})
+	st := queue.State{Attempts: 4, AttemptTimes: []time.Time{at(5), at(10), at(25), at(31)}}
+	if got := f.taken(st); got.Attempts != 2 || len(got.AttemptTimes) != 2 || !got.AttemptTimes[0].Equal(at(5)) || !got.AttemptTimes[1].Equal(at(31)) {
+		t.Errorf("%d attempts at %v are left, want those at 5 s and 31 s", got.Attempts, got.AttemptTimes)
+	}
+}
+
+// Over the real queue: 0x08 for a while and OTPs of five minutes with the default configuration.
+func TestOTPsOutliveTemporaryErrors(t *testing.T) {
+	t.Parallel()
+	s := startSMSC(t, outage(testserver.Match{}))
+	r := startGateway(t, t.TempDir(), s, "", "")
+	for _, m := range short(20, "+1555", 5*time.Minute) {
+		if _, _, err := r.client.Publish(t.Context(), "main", "otp", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, "the state failing", func() bool { return r.Accounts()[0].State == string(Failing) && r.Binds()[0].State == string(Failing) })
+	if err := s.SetScenario(testserver.Scenario{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range r.await(t, 20, isFinal) {
+		if e.Type != queue.EventSubmitted || e.Attempt != 1 {
+			t.Errorf("%s: %s (%s) after %d attempts, want submitted after one", e.ID, e.Type, e.Reason, e.Attempt)
+		}
+	}
+	await(t, "the state bound", func() bool { return r.Accounts()[0].State == string(Bound) })
+	await(t, "what is stored of the failing time", func() bool {
+		spells, err := r.client.Spells(t.Context(), "acme")
+		return err == nil && len(spells) == 1 && spells[0].To.After(spells[0].From)
+	})
 }

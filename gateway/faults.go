@@ -134,12 +134,39 @@ func (a *account) temporary(now time.Time, d *delivery, res *result) {
 	switch c {
 	case beganFailing:
 		state, _ := a.faults.look()
+		a.storeSpell(queue.Spell{From: state.since.UTC(), To: now.UTC()})
 		a.log.Warn("the account is failing: the SMSC answers nothing but temporary errors, only probes are sent",
 			"code", res.status.String(), "status", res.verdict.Name, "answers", state.answers, "since", state.since)
 	case endedFailing:
+		a.storeSpell(queue.Spell{From: was.since.UTC(), To: now.UTC()})
 		a.log.Info("the account is failing no longer: the SMSC is there", "failed_for", now.Sub(was.since).Round(time.Millisecond),
 			"probes", was.probes, "answers", was.answers)
 	case noChange:
+	}
+}
+
+// storeSpell keeps a time in which the account was failing where it outlives this instance and reaches the others. The
+// caller carries a message.
+func (a *account) storeSpell(s queue.Spell) {
+	if a.store == nil {
+		return
+	}
+	a.carrying.Go(func() {
+		ctx, cancel := context.WithTimeout(a.work, writeGrace)
+		defer cancel()
+		if err := a.store.NoteSpell(ctx, a.name, s); err != nil {
+			a.log.Warn("from when to when the account was failing could not be stored: other instances count attempts in that time",
+				"from", s.From, "to", s.To, "error", err)
+		}
+	})
+}
+
+// learn takes what is stored of the times in which the account was failing.
+func (f *faults) learn(stored []queue.Spell) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range stored {
+		f.state.learn(spell{s.From, s.To})
 	}
 }
 
