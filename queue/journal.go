@@ -266,12 +266,13 @@ func (j *Journal) watch() {
 }
 
 func (j *Journal) connectionChanged(connected bool) {
+	// What was sent in the moment of the loss may have been counted as sent after it: no answer comes to that on the new
+	// connection.
+	j.confirm.abandon(time.Now())
 	if connected {
 		j.poke() // what was kept
 		j.health.hurry()
-		return
 	}
-	j.confirm.abandon(time.Now())
 }
 
 // attach registers a source of pull requests.

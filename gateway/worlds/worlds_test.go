@@ -38,10 +38,7 @@ func live(t *testing.T, seed uint64) (faults []error) {
 	w := draw(seed)
 	var r *run
 	synctest.Test(t, func(t *testing.T) { r, faults = play(t, w, dir) })
-	// The NATS client keeps its timers in a pool of the process, and the timers of one bubble are no use to the next:
-	// two collections empty the pool.
-	runtime.GC()
-	runtime.GC()
+	emptyPools()
 	accepted := uint64(0)
 	for _, s := range r.smscs {
 		accepted += s.Stats().Accepted
@@ -52,6 +49,13 @@ func live(t *testing.T, seed uint64) (faults []error) {
 		t.Logf("its trace is in %s", r.leave(t, faults))
 	}
 	return faults
+}
+
+// emptyPools lets one bubble follow another: the NATS client keeps its timers in a pool of the process, and the timers
+// of one bubble are no use to the next. Two collections empty the pool.
+func emptyPools() {
+	runtime.GC()
+	runtime.GC()
 }
 
 // leave writes what happened for people.
