@@ -1,5 +1,6 @@
 // Package grid measures the controller of package window on the cells of the study that its constants come from: 74 that
-// they were chosen on, 36 held out, and noise. It is tests only; `make window-grid` runs all of it.
+// they were chosen on, 36 held out, and noise; `make window-grid` runs all of it. A second set, in the files that begin
+// with wild, are SMSCs that no constant was chosen on; `make window-wild` runs those. The package is tests only.
 package grid
 
 import "testing"

@@ -164,12 +164,8 @@ func asResults(cases []wildCase) (results []wildResult) {
 
 // The same seed gives the same course, and the oracle does what a sender that knows the SMSC can do.
 func TestWildSmoke(t *testing.T) {
-	seen := map[string]bool{}
-	for _, c := range append(wildCases(), wildGuards()...) {
-		if seen[c.kind] || c.could(c.warm)*c.length > 100_000 {
-			continue
-		}
-		seen[c.kind] = true
+	for _, kind := range wildKinds(asResults(append(wildCases(), wildGuards()...))) {
+		c := smallOf(kind)
 		play := func() wildOutcome {
 			return playWild(c, newWildSluice(c.binds, window.Config{NoiseMax: 0.06}), firstSeed)
 		}
@@ -191,16 +187,29 @@ func TestWildSmoke(t *testing.T) {
 	}
 }
 
+// smallOf is the third case of a kind, which is neither the slowest nor far away, or else the first, that is quick to play.
+func smallOf(kind []wildResult) wildCase {
+	for _, r := range append(kind[2:3:3], kind...) {
+		if c := r.wildCase; c.could(c.warm)*c.length < 100_000 {
+			return c
+		}
+	}
+	return kind[0].wildCase
+}
+
 // wildLeast is what an oracle reaches where the kind itself costs something.
 func wildLeast(kind string) float64 {
 	return map[string]float64{"2 busy host": 0.5, "13 bursts of noise": 0.6}[kind]
 }
 
-// smokeLeast is what the controller must reach in the first case of a kind; kinds that it does not know yet have none.
+// smokeLeast is what the controller must reach in that case of a kind, a little below what it does; kinds that it does
+// not know yet have none.
 func smokeLeast(kind string) float64 {
 	return map[string]float64{
-		"1 idle, then a burst": 0.85, "2 busy host": 0.9, "3b late acceptances": 0.9, "11 maintenance": 0.75,
-		"12 moving ceilings": 0.9, "15 spacing": 0.85, "guard network drops": 0.8, "guard SMSC restarts": 0.9,
+		"1 idle, then a burst": 0.85, "2 busy host": 0.75, "3 late refusals": 0.9, "3b late acceptances": 0.93,
+		"11 maintenance": 0.75, "12 moving ceilings": 0.9, "15 spacing": 0.9,
+		"guard network drops": 0.85, "guard SMSC restarts": 0.9, "guard lost answers": 0.45, "guard equal binds with noise": 0.6,
+		"guard cron job, and a rival's": 0.85, "guard noise": 0.75, "guard slow and idle": 0.9,
 	}[kind]
 }
 
