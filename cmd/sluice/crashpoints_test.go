@@ -65,7 +65,7 @@ func cells() []crashCell {
 		never:     {nil, 0, 0, 0, 0},
 		throttled: {statuses{throttle}, 1, 1, 1, 0},
 		partly:    {statuses{accepted, throttle, accepted}, 3, 1, 1, 0},
-		replayed:  {statuses{pdu.StatusSysErr}, 1, 1, 0, 1},
+		replayed:  {statuses{pdu.StatusInvDstAdr}, 1, 1, 0, 1},
 	}
 	var matrix []crashCell
 	for _, state := range slices.Sorted(maps.Keys(before)) {
@@ -240,10 +240,6 @@ func (c *crashCell) run(ctx context.Context, program, dir string) (o crashOutcom
 	defer func() { stop(); o.err = errors.Join(o.err, <-served) }()
 
 	g := &crashGateway{program: program, config: filepath.Join(dir, "sluice.yaml"), log: o.log}
-	attempts := 5
-	if c.state == replayed {
-		attempts = 1 // so that a first error sets it aside
-	}
 	yaml := fmt.Sprintf(`
 instance: crash-1
 nats: {embedded: {dir: data, listen: "127.0.0.1:0"}}
@@ -252,8 +248,8 @@ http: "off"
 accounts:
   acme: {address: %q, system_id: sluice, password: secret, response_timeout: 4s, unknown: {after: 100ms}}
 routes:
-  main: {accounts: [acme], attempts: %d}
-`, crashAckWait, listener.Addr(), attempts)
+  main: {accounts: [acme], terminal_to_deferred: %t}
+`, crashAckWait, listener.Addr(), c.state == replayed) // there a refusal for good sets the message aside
 	if o.err = os.WriteFile(g.config, []byte(yaml), 0o600); o.err != nil {
 		return o
 	}
@@ -314,14 +310,14 @@ func (c *crashCell) untilDeath(ctx context.Context, g *crashGateway, o *crashOut
 	}
 }
 
-// replay waits until the message is set aside and replays it. What a death has interrupted is finished.
+// replay waits until the message has failed, with a copy set aside, and replays it. What a death has interrupted is finished.
 func (o *crashOutcome) replay(ctx context.Context, client *queue.Client) error {
 	journal, err := client.OpenJournal(queue.JournalConfig{})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = journal.Close(ctx) }() // nothing is queued in it
-	for e, err := range client.Events(ctx, queue.EventFilter{Types: []queue.EventType{queue.EventDeferred}, Follow: true}) {
+	for e, err := range client.Events(ctx, queue.EventFilter{Types: []queue.EventType{queue.EventFailed}, Follow: true}) {
 		if err != nil {
 			return err
 		}
