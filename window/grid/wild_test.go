@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -255,6 +256,29 @@ func TestWildWorldMeetsExcess(t *testing.T) {
 	} {
 		if o := excess(caseOf(t, tt.kind, tt.word), tt.change); !tt.want(o) {
 			t.Errorf("kind %s, %s: %+v, want %s", tt.kind, tt.word, o, tt.what)
+		}
+	}
+}
+
+// The two engines were written apart, and agree where they play the same SMSC.
+func TestWildEngineAgreesWithTheGrids(t *testing.T) {
+	for _, rate := range []float64{10, 100, 1000} {
+		for _, rtt := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond} {
+			c := cell{rtt: rtt.Seconds(), length: lengthFor(rate), warm: lengthFor(rate) / 4, smsc: bucketOf(constant(rate), depthFor(rate))}
+			table := wildTable{}
+			table.add(onBucket(way{rate: rate, binds: 1}, "a bucket", c.length), rtt)
+			var grid, wild outcome
+			const seeds = 4
+			for seed := range int64(seeds) {
+				g := play(c, sluiceWith("sluice", 0.06, 1), firstSeed+seed)
+				w := playWild(table.cases[0], newWildSluice(1, window.Config{NoiseMax: 0.06}), uint64(firstSeed+seed))
+				grid.goodput, grid.throttled = grid.goodput+g.goodput/seeds, grid.throttled+g.throttled/seeds
+				wild.goodput, wild.throttled = wild.goodput+w.goodput/seeds, wild.throttled+w.refused/seeds
+			}
+			t.Logf("%g/s, rtt %v: grid %+v, wild %+v", rate, rtt, grid, wild)
+			if math.Abs(grid.goodput-wild.goodput) > 0.01 || math.Abs(grid.throttled-wild.throttled) > 0.005 {
+				t.Errorf("%g/s, rtt %v: %+v on the grid and %+v in the wild, want the same within 1 and half a point", rate, rtt, grid, wild)
+			}
 		}
 	}
 }
