@@ -72,9 +72,9 @@ func TestPauseKeepsTheBindAndTheQueueOverARestart(t *testing.T) {
 	r := startGateway(t, dir, s, "", "")
 	r.awaitAccount(t, "the bind", func(a admin.Account) bool { return a.State == string(Bound) && a.Share == 1 })
 	r.want(t, mode(queue.ModePause))
-	line := r.awaitReadyz(t, http.StatusServiceUnavailable, "paused")
+	line := r.awaitStatus(t, http.StatusServiceUnavailable, "paused")
 	if !strings.Contains(line, "sluice resume") {
-		t.Errorf("/readyz says %q, want the remedy", line)
+		t.Errorf("/status says %q, want the remedy", line)
 	}
 	r.publish(t, messages(20, "+1555")...)
 	if b := r.Binds()[0]; b.State != string(Paused) || len(s.Binds()) != 1 {
@@ -246,9 +246,9 @@ func TestLongHoldIsKept(t *testing.T) {
 	account := "window: {max: 1}\nstatuses: {\"0x58\": {class: throttle, hold: 20m}}"
 	r := startGateway(t, dir, s, account, "")
 	r.publish(t, messages(5, "+1555")...)
-	line := r.awaitReadyz(t, http.StatusServiceUnavailable, "throttled until")
+	line := r.awaitStatus(t, http.StatusServiceUnavailable, "throttled until")
 	if !strings.Contains(line, "ESME_RTHROTTLED") || strings.Contains(line, "throttled: throttled") {
-		t.Errorf("/readyz says %q", line)
+		t.Errorf("/status says %q", line)
 	}
 	r.stop()
 	r = startGateway(t, dir, s, account, "")

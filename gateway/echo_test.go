@@ -78,7 +78,7 @@ func TestReceiptEchoingTheDeliveryIDSettlesAfterARestart(t *testing.T) {
 	}
 	r.stop()
 	r = start()
-	r.awaitReadyz(t, http.StatusOK, "ready")
+	r.awaitStatus(t, http.StatusOK, "bound")
 	echo := pdu.TLV{Tag: 0x1401, Value: id}
 	r.deliver(t, receiptFrom("15550199", "id:1 stat:DELIVRD err:000", echo))
 	if e := r.receipts(t, 1, func(queue.Event) bool { return true })[0]; e.ID != "" {

@@ -217,7 +217,7 @@ func TestF35StorageDown(t *testing.T) {
 	if nats, err = queue.StartEmbedded(queue.EmbeddedConfig{Dir: dir, Listen: strings.TrimPrefix(url, "nats://")}); err != nil {
 		t.Fatal(err)
 	}
-	r.awaitReadyz(t, http.StatusOK, "ready")
+	r.awaitStatus(t, http.StatusOK, "bound")
 	r.awaitConnected(t)
 	for send(pdu.StatusOK) {
 	}

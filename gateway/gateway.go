@@ -118,6 +118,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		taken = g.keepLease(ctx)
 		end()
 	})
+	running.Go(func() { g.checkStore(ctx) })
 	running.Go(func() { g.client.FollowControl(ctx, g.readControl) })
 	for _, a := range g.accounts {
 		running.Go(func() { a.storeHolds(ctx) })
@@ -190,7 +191,7 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 		embedded, err := queue.StartEmbedded(queue.EmbeddedConfig{
 			Dir: g.cfg.NATS.Embedded.Dir, Listen: g.cfg.NATS.Embedded.Listen,
 			User: g.cfg.NATS.Embedded.User, Password: g.cfg.NATS.Embedded.Password.Value(),
-			Sync: time.Duration(g.cfg.Streams.Sync), SyncAlways: g.cfg.Streams.Sync == config.SyncAlways,
+			Logger: g.log, Sync: time.Duration(g.cfg.Streams.Sync), SyncAlways: g.cfg.Streams.Sync == config.SyncAlways,
 		})
 		if err != nil {
 			return err

@@ -203,21 +203,21 @@ func TestStopAndStartLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// awaitReadyz polls until /readyz answers with that status and a text that holds the word.
-func (r *rig) awaitReadyz(t *testing.T, status int, word string) string {
+// awaitStatus polls until /status says of the account with that status of HTTP what holds the word.
+func (r *rig) awaitStatus(t *testing.T, status int, word string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		code, body := r.get(t, "/readyz")
+		code, body := r.get(t, "/status?account=acme")
 		if code == status && strings.Contains(body, word) {
 			return body
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("/readyz stays %d %q, want %d and %q", code, body, status, word)
+			t.Fatalf("/status stays %d %q, want %d and %q", code, body, status, word)
 		case <-tick.C:
 		}
 	}

@@ -31,7 +31,7 @@ func TestMOIsPublishedJoined(t *testing.T) {
 	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{})
 	r := startGateway(t, t.TempDir(), s, "", "")
-	r.awaitReadyz(t, http.StatusOK, "ready")
+	r.awaitStatus(t, http.StatusOK, "bound")
 	for _, m := range []*pdu.DeliverSM{part(9, 2, 2, "world"), part(9, 2, 1, "hello "), {
 		Source: pdu.Address{TON: 1, NPI: 1, Addr: []byte("15550100")}, Dest: pdu.Address{Addr: []byte("2000")},
 		ShortMessage: []byte("alone"),

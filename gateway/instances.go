@@ -35,13 +35,13 @@ type presence struct {
 	alone  bool // when the gateway starts no other can be connected to its own server
 	kick   chan struct{}
 
-	revision  uint64
-	tenures   map[string]*tenure // by account
-	confirmed time.Time          // when the last round that was confirmed began
+	revision uint64
+	tenures  map[string]*tenure // by account
 
-	mu     sync.Mutex
-	others []other   // as last read
-	looked time.Time // when
+	mu        sync.Mutex
+	confirmed time.Time // when the last round that was confirmed began
+	others    []other   // as last read
+	looked    time.Time // when
 }
 
 // other is another live instance.
@@ -208,13 +208,29 @@ func (g *Gateway) leaseRound(ctx context.Context, now time.Time) error {
 		p.poke()
 		return nil
 	}
-	p.confirmed = now
+	p.confirm(now)
 	for _, a := range g.accounts {
 		t := p.tenures[a.name]
 		t.confirm(p.claimants(a.name), a.whole())
 		a.share(t.has, now.Add(leaseTrust))
 	}
 	return nil
+}
+
+func (p *presence) confirm(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.confirmed = now
+}
+
+// unconfirmedFor is how long ago the last renewal that was confirmed was sent; 0 before the first.
+func (p *presence) unconfirmedFor(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.confirmed.IsZero() {
+		return 0
+	}
+	return now.Sub(p.confirmed)
 }
 
 func (g *Gateway) unconfirmed(ctx context.Context, err error) error {
@@ -227,8 +243,8 @@ func (g *Gateway) unconfirmed(ctx context.Context, err error) error {
 // lapse gives up the shares of an instance that could not confirm its lease: at 4 s it submits nothing more, at 6 s it
 // unbinds where the number of binds is limited.
 func (g *Gateway) lapse(now time.Time) {
-	since := now.Sub(g.presence.confirmed)
-	if since < leaseTrust || g.presence.confirmed.IsZero() {
+	since := g.presence.unconfirmedFor(now)
+	if since < leaseTrust {
 		return
 	}
 	for _, a := range g.accounts {

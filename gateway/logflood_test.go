@@ -25,7 +25,7 @@ func TestFloodsFillNoLog(t *testing.T) {
 	s := startSMSC(t, testserver.Scenario{})
 	var log syncLog
 	r := runGateway(t, testConfig(t, t.TempDir(), s, "", ""), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	r.awaitReadyz(t, 200, "ready")
+	r.awaitStatus(t, 200, "bound")
 	js, err := jetstream.New(r.client.Conn())
 	if err != nil {
 		t.Fatal(err)

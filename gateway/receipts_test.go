@@ -395,7 +395,7 @@ func (r *rig) streamMessages(t *testing.T, name string) uint64 {
 func TestReceiptOfNobody(t *testing.T) {
 	t.Parallel()
 	r := startReceipts(t, "")
-	r.awaitReadyz(t, http.StatusOK, "ready")
+	r.awaitStatus(t, http.StatusOK, "bound")
 	r.deliver(t, receiptFrom("15550199", "id:78 stat:UNDELIV err:001"))
 	r.acked(t, 1)
 	lost := r.receipts(t, 1, func(e queue.Event) bool { return e.Receipt.MessageID == "78" })[0]

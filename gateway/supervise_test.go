@@ -14,16 +14,16 @@ import (
 	"sluice/testserver"
 )
 
-// A wrong password stops the account, is probed slowly, keeps the queue, and is said in binds and readyz.
+// A wrong password stops the account, is probed slowly, keeps the queue, and is said in binds and /status.
 func TestF21WrongPasswordStopsTheAccountAndKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{Bind: testserver.BindRules{Accounts: map[string]string{"sluice": "another"}}})
 	r := startGateway(t, t.TempDir(), s, "", "")
 	r.publish(t, messages(3, "+1555")...)
-	line := r.awaitReadyz(t, http.StatusServiceUnavailable, "config")
-	for _, want := range []string{"account acme: config", "ESME_RINVPASWD", "next try"} {
+	line := r.awaitStatus(t, http.StatusServiceUnavailable, "config")
+	for _, want := range []string{"config: bind refused", "ESME_RINVPASWD", "next try"} {
 		if !strings.Contains(line, want) {
-			t.Errorf("/readyz says %q, want it to name %q", line, want)
+			t.Errorf("/status says %q, want it to name %q", line, want)
 		}
 	}
 	var binds []admin.Bind
@@ -62,7 +62,7 @@ func TestF45NoRightsStopTheAccountAndKeepTheMessage(t *testing.T) {
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Status: pdu.StatusInvCmdID}}})
 	r := startGateway(t, t.TempDir(), s, "window: {max: 1}", "")
 	r.publish(t, messages(3, "+1555")...)
-	r.awaitReadyz(t, http.StatusServiceUnavailable, "config")
+	r.awaitStatus(t, http.StatusServiceUnavailable, "config")
 	e := r.await(t, 1, func(e queue.Event) bool { return e.Type == queue.EventRetry })[0]
 	if e.Reason != reasonAccountConfig || e.Attempt != 0 {
 		t.Errorf("%s (%s) with %d attempts, want retry (%s) with none", e.Type, e.Reason, e.Attempt, reasonAccountConfig)
@@ -126,7 +126,7 @@ func TestRefusedShapesEscalateToTheAccount(t *testing.T) {
 	s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Status: pdu.StatusInvDstTON}}})
 	r := startGateway(t, t.TempDir(), s, "window: {max: 1}", "")
 	r.publish(t, messages(20, "+1555")...)
-	r.awaitReadyz(t, http.StatusServiceUnavailable, "config")
+	r.awaitStatus(t, http.StatusServiceUnavailable, "config")
 	if n := s.Stats().Submits; n != classify.EscalatePairs {
 		t.Errorf("%d submits before the account stopped, want %d", n, classify.EscalatePairs)
 	}
@@ -160,9 +160,9 @@ func TestOutageIsSaidAndCostsNothing(t *testing.T) {
 	s := downSMSC(t)
 	r := startGateway(t, t.TempDir(), s, "", "")
 	r.publish(t, messages(1, "+1555")...)
-	line := r.awaitReadyz(t, http.StatusServiceUnavailable, "next try")
-	if !strings.Contains(line, "account acme: unbound") {
-		t.Errorf("/readyz says %q", line)
+	line := r.awaitStatus(t, http.StatusServiceUnavailable, "next try")
+	if !strings.Contains(line, "unbound") {
+		t.Errorf("/status says %q", line)
 	}
 	if err := s.SetScenario(testserver.Scenario{}); err != nil {
 		t.Fatal(err)

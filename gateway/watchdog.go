@@ -2,12 +2,15 @@ package gateway
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 )
 
 // How the watchdog looks after the queue.
 const (
 	watchEvery = time.Second
+	checkEvery = 5 * time.Second
 	// journalPatience is how long the journal may fail before the embedded server is started anew: after a full disk it
 	// stays in its error although there is space again.
 	journalPatience = 30 * time.Second
@@ -21,7 +24,7 @@ type restarter interface{ Restart() error }
 func (g *Gateway) watch(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	dog := watchdog{failure: g.journal.Failure}
+	dog := watchdog{failure: g.storeFailure, log: g.log}
 	if g.embedded != nil {
 		dog.server = g.embedded
 	}
@@ -43,8 +46,34 @@ func (g *Gateway) watch(ctx context.Context) error {
 			case err != nil:
 				g.log.Error("the embedded NATS server does not start again; the next try follows", "error", err, "wait", journalPatience)
 			case restarted:
-				g.log.Warn("the journal failed for long: the embedded NATS server was started anew", "failed_for", journalPatience)
+				g.log.Warn("NATS did not store for long: the embedded server was restarted", "failed_for", journalPatience)
 			}
+		}
+	}
+}
+
+// storeFailure is why the store does not take what the gateway writes, nil when it does.
+func (g *Gateway) storeFailure() error {
+	if err := g.journal.Failure(); err != nil {
+		return err
+	}
+	if since := g.presence.unconfirmedFor(time.Now()); since >= leaseTrust {
+		return fmt.Errorf("the lease of this instance was not confirmed for %v", since.Round(time.Second))
+	}
+	return nil
+}
+
+// checkStore writes something small of our own while no message does: a store that refuses or swallows writes is
+// noticed before the first message meets it.
+func (g *Gateway) checkStore(ctx context.Context) {
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			g.journal.Check(checkEvery)
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -75,19 +104,25 @@ func (c *clockWatch) look(wall time.Time, elapsed time.Duration) (jump time.Dura
 type watchdog struct {
 	failure func() error // of the journal, nil when it can store
 	server  restarter    // nil: not ours
-	since   time.Time    // when the failure began or the server was last started anew; zero: no failure
+	log     *slog.Logger
+	told    bool      // that a server which is not ours needs a person
+	since   time.Time // when the failure began or the server was last started anew; zero: no failure
 }
 
 func (w *watchdog) look(now time.Time) (restarted bool, err error) {
 	switch {
 	case w.failure() == nil:
-		w.since = time.Time{}
+		w.since, w.told = time.Time{}, false
 		return false, nil
 	case w.since.IsZero():
 		w.since = now
 	case w.server != nil && now.Sub(w.since) >= journalPatience:
 		w.since = now
 		return true, w.server.Restart()
+	case now.Sub(w.since) >= journalPatience && !w.told:
+		w.told = true
+		w.log.Error("NATS has not stored for long: a server whose disk was full refuses writes until it is restarted; "+
+			"restart it once there is room", "failed_for", journalPatience, "error", w.failure())
 	}
 	return false, nil
 }

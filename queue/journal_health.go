@@ -33,6 +33,8 @@ type health struct {
 	ill     atomic.Bool // a stream fails, or a write is slow
 	failing atomic.Bool // a stream fails
 
+	stored atomic.Int64 // when an event was last confirmed, in Unix nanoseconds
+
 	mu     sync.Mutex
 	faults map[string]*fault // by stream
 	slow   bool
@@ -147,6 +149,9 @@ func (j *Journal) note(stream string, began time.Time, err error, givenUp bool) 
 	now := time.Now()
 	switch {
 	case err == nil:
+		if stream == j.names.events {
+			j.health.stored.Store(now.UnixNano())
+		}
 		if f := j.health.fault(stream); f != nil && began.After(f.since) {
 			j.mend(f)
 		}
@@ -249,6 +254,18 @@ func (j *Journal) probe(stream string) error {
 		return fmt.Errorf("event %s: %w", e.Type, err)
 	}
 	return j.write(ctx, write{stream: j.names.events, subject: e.Subject(j.names.prefix), data: data})
+}
+
+// Check writes a probe to the journal when no event was confirmed for the given time, so that a store which refuses or
+// swallows writes is known before an event meets it: see [Journal.Failure].
+func (j *Journal) Check(quiet time.Duration) {
+	if j.health.failing.Load() || time.Since(time.Unix(0, j.health.stored.Load())) < quiet {
+		return // it is being tried, or has just stored
+	}
+	began := time.Now()
+	if err := j.probe(j.names.events); err == nil || j.client.nc.IsConnected() { // a loss is known already
+		j.note(j.names.events, began, err, false)
+	}
 }
 
 // mend notes that a write to the stream was confirmed.

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -45,6 +46,8 @@ type EmbeddedConfig struct {
 	SyncAlways bool
 	// User and Password are asked of every client when User is set.
 	User, Password string
+	// Logger gets the server's own warnings and errors; nil discards them.
+	Logger *slog.Logger
 }
 
 // Embedded is a NATS server with JetStream, reached over TCP like any other. It
@@ -128,6 +131,9 @@ func (e *Embedded) start() error {
 	if err != nil {
 		return fmt.Errorf("embedded NATS server in %s: %w", e.cfg.Dir, err)
 	}
+	if e.cfg.Logger != nil {
+		srv.SetLoggerV2(serverLog{e.cfg.Logger}, false, false, false)
+	}
 	srv.Start()
 	e.server = srv
 	if err := e.awaitJetStream(); err != nil {
@@ -139,6 +145,23 @@ func (e *Embedded) start() error {
 	}
 	return nil
 }
+
+// serverLog writes what the embedded server warns of, each line at most ten times a minute: a full disk has it say the
+// same for every write.
+type serverLog struct{ log *slog.Logger }
+
+func (s serverLog) Warnf(format string, v ...any) {
+	s.log.Warn("embedded NATS server", "warning", fmt.Sprintf(format, v...))
+}
+
+func (s serverLog) Errorf(format string, v ...any) {
+	s.log.Error("embedded NATS server", "error", fmt.Sprintf(format, v...))
+}
+
+func (s serverLog) Fatalf(format string, v ...any) { s.Errorf(format, v...) }
+func (serverLog) Noticef(string, ...any)           {}
+func (serverLog) Debugf(string, ...any)            {}
+func (serverLog) Tracef(string, ...any)            {}
 
 // stop ends the server that runs, if any.
 func (e *Embedded) stop() {

@@ -164,7 +164,7 @@ func (r *rig) ready(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
 	for ctx.Err() == nil {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.health[name]+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.health[name]+"/status?account=smsc", nil)
 		if err != nil {
 			return err
 		}

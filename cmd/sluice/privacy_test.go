@@ -144,7 +144,7 @@ func TestNothingPrivateIsShown(t *testing.T) {
 	} {
 		command(args...)
 	}
-	for _, path := range []string{"/metrics", "/readyz", "/healthz"} {
+	for _, path := range []string{"/metrics", "/readyz", "/healthz", "/status"} {
 		shown[path] = get(t, "http://"+d.http+path)
 	}
 	shown["sluice check"], _, _ = sluice(t, "check", "-c", d.config)

@@ -14,7 +14,7 @@ type Config struct {
 	NATS NATS `yaml:"nats"`
 	// Settings of the streams and consumers that Sluice creates when they are missing.
 	Streams Streams `yaml:"streams"`
-	// Address of /metrics, /healthz and /readyz as host:port, or off. Default 127.0.0.1:9464.
+	// Address of /metrics, /healthz, /readyz and /status as host:port, or off. Default 127.0.0.1:9464.
 	HTTP Listen `yaml:"http"`
 	// Accounts by name. An account is one system_id at one SMSC: the scope that owns a quota.
 	Accounts map[string]*Account `yaml:"accounts"`

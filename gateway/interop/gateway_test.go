@@ -112,7 +112,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// waitReady polls /readyz: the process has no other way to say so to a
+// waitReady polls /status: the process has no other way to say so to a
 // stranger.
 func (g *gateway) waitReady(t *testing.T, ended <-chan error) {
 	t.Helper()
@@ -122,7 +122,7 @@ func (g *gateway) waitReady(t *testing.T, ended <-chan error) {
 	defer tick.Stop()
 	last := "no answer"
 	for {
-		if status, body, err := get(ctx, "http://"+g.http+"/readyz"); err == nil {
+		if status, body, err := get(ctx, "http://"+g.http+"/status?account=foreign"); err == nil {
 			if status == http.StatusOK {
 				return
 			}
