@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,8 @@ type behaviour struct {
 	file    string // scenario of the next start
 	control string // address
 	rate    float64
+
+	foreign atomic.Uint64 // receipts sent for nothing
 
 	mu      sync.Mutex
 	active  []kind // faults, in the order they came
@@ -38,6 +41,7 @@ const responseTimeout = 3 * time.Second
 func (b *behaviour) yaml() string {
 	rate := b.rate
 	var faults, errors strings.Builder
+	everything := ""
 	fmt.Fprintf(&errors, "  - {prefix: %q, status: 0x0B}\n  - {prefix: %q, status: 0x08}\n", prefixTerminal, prefixBroken)
 	for _, k := range b.active {
 		switch k {
@@ -53,6 +57,8 @@ func (b *behaviour) yaml() string {
 			rate = b.rate / 10
 		case kindRefuse:
 			errors.WriteString("  - {status: 0x08, share: 5%}\n  - {status: 0x14, share: 10%}\n  - {status: 0x45, share: 2%}\n")
+		case kindFailing:
+			everything = "  - {status: 0x08}\n"
 		case kindHangUp:
 			faults.WriteString("  - {kind: disconnect, how: rst, when: before, every: 97}\n  - {kind: disconnect, how: fin, when: after, every: 89}\n")
 		default:
@@ -61,7 +67,7 @@ func (b *behaviour) yaml() string {
 	var y strings.Builder
 	fmt.Fprintf(&y, "name: chaos\nlatency: 5ms-40ms\nmessage_id: {first: %d}\n", b.starts*100_000_000+1)
 	fmt.Fprintf(&y, "limits:\n  - {kind: token_bucket, rate: %.1f, burst: %.1f}\n", rate, max(1, rate/10))
-	fmt.Fprintf(&y, "receipts: {delay: 100ms-3s}\nerrors:\n%s", &errors)
+	fmt.Fprintf(&y, "receipts: {delay: 100ms-3s}\nerrors:\n%s%s", everything, &errors)
 	if faults.Len() > 0 {
 		fmt.Fprintf(&y, "faults:\n%s", &faults)
 	}
@@ -113,9 +119,23 @@ func (b *behaviour) follow(ctx context.Context) {
 }
 
 func (b *behaviour) post(ctx context.Context, scenario string) bool {
+	return b.send(ctx, "/scenario", scenario)
+}
+
+// foreignReceipts has the SMSC send receipts for messages that it never accepted, ten a second.
+func (b *behaviour) foreignReceipts(ctx context.Context, length time.Duration) {
+	for end := time.Now().Add(length); time.Now().Before(end) && ctx.Err() == nil; {
+		n := b.foreign.Add(1)
+		b.send(ctx, "/mo", fmt.Sprintf(`{"from":"%s%07d","to":"chaos","esm_class":4,"text":"id:F%09d sub:001 dlvrd:001 `+
+			`submit date:2611302140 done date:2611302141 stat:DELIVRD err:000 text:"}`, prefixGood, n, n)) // a dead SMSC sends none
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+func (b *behaviour) send(ctx context.Context, path, body string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.control+"/scenario", strings.NewReader(scenario))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.control+path, strings.NewReader(body))
 	if err != nil {
 		return false
 	}

@@ -18,9 +18,12 @@ func (r *rig) strike(ctx context.Context, began time.Time) {
 				return
 			}
 			fmt.Fprintf(os.Stderr, "chaos: %7.1fs %v\n", time.Since(began).Seconds(), f)
+			struck := struck{fault: f, began: time.Now()}
 			if err := r.apply(ctx, f); err != nil {
 				fmt.Fprintf(os.Stderr, "chaos: %v: %v\n", f, err)
 			}
+			struck.ended = time.Now()
+			r.note(struck)
 		})
 	}
 	striking.Wait()
@@ -63,10 +66,12 @@ func (r *rig) apply(ctx context.Context, f fault) (err error) {
 		each(func(t string) { r.links[t].open() })
 	case kindDiskFull:
 		err = r.diskFull(ctx, f)
-	case kindSwallow, kindDelay, kindDuplicate, kindReorder, kindThrottle, kindRefuse, kindHangUp:
+	case kindSwallow, kindDelay, kindDuplicate, kindReorder, kindThrottle, kindRefuse, kindHangUp, kindFailing:
 		r.behaviour.begin(f.kind)
 		pause(ctx, f.length)
 		r.behaviour.end(f.kind)
+	case kindForeign:
+		r.behaviour.foreignReceipts(ctx, f.length)
 	}
 	return err
 }

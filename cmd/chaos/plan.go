@@ -28,6 +28,8 @@ const (
 	kindThrottle  kind = "throttle"  // the ceiling falls
 	kindRefuse    kind = "refuse"    // system errors and full queues
 	kindHangUp    kind = "hang_up"   // the SMSC resets the connection, before or after an answer
+	kindFailing   kind = "failing"   // the SMSC answers 0x08 to everything
+	kindForeign   kind = "foreign"   // receipts with ids that nobody was given
 )
 
 // The things that break. A link is named after its gateway.
@@ -78,6 +80,7 @@ func deck(short bool) []card {
 		{kindFreeze, gateways, false, long, long},
 		{kindFreeze, []string{smsc}, false, long / 4, long},
 		{kindFreeze, []string{broker}, false, long / 4, long},
+		{kindFreeze, []string{broker}, false, brokerStall, brokerStall},
 		{kindRestart, []string{broker}, false, 100 * time.Millisecond, time.Second},
 		{kindRestart, gateways, false, 100 * time.Millisecond, long},
 		{kindReset, []string{smppLink(gateway1), smppLink(gateway2)}, false, 0, 0},
@@ -90,7 +93,20 @@ func deck(short bool) []card {
 		{kindDiskFull, []string{broker}, false, 5 * time.Second, long},
 		behaviour(kindSwallow), behaviour(kindDelay), behaviour(kindDuplicate), behaviour(kindReorder),
 		behaviour(kindThrottle), behaviour(kindRefuse), behaviour(kindHangUp),
+		behaviour(kindForeign),
+		{kindFailing, []string{string(kindFailing)}, false, failingFor(short), failingFor(short)},
 	}
+}
+
+// brokerStall is how long NATS stands still while its connections live, as behind a cluster's leader that is lost.
+const brokerStall = 10 * time.Second
+
+// failingFor is how long the SMSC answers 0x08 to everything.
+func failingFor(short bool) time.Duration {
+	if short {
+		return 10 * time.Second
+	}
+	return 30 * time.Second
 }
 
 // draw makes the schedule of a seed. One thing suffers one fault at a time; different things may suffer at once. The

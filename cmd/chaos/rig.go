@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -46,6 +47,21 @@ type rig struct {
 	health    map[string]string // addresses of the gateways
 	ports     map[string]bool   // given out
 	cancel    context.CancelFunc
+
+	mu     sync.Mutex
+	struck []struck
+}
+
+// struck is a fault as it was carried out.
+type struck struct {
+	fault
+	began, ended time.Time
+}
+
+func (r *rig) note(s struck) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.struck = append(r.struck, s)
 }
 
 func build(ctx context.Context, o options) (r *rig, err error) {
@@ -126,7 +142,7 @@ accounts:
     unknown: {after: %v, max: %d}
     window: {max: %d}
 routes:
-  %s: {accounts: [smsc], attempts: 5, attempts_per: 100/10s, expires_in: 24h}
+  %s: {accounts: [smsc], expires_in: 24h}
 `, name, r.links[natsLink(name)].address(), ackWait, r.health[name], r.links[smppLink(name)].address(),
 		responseTimeout, unknownAfter, unknownMost, windowMost, route)
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {

@@ -164,6 +164,7 @@ func (r *rig) collect(ctx context.Context, js jetstream.JetStream, messages []*m
 	for _, l := range r.links {
 		e.drops += l.disconnects() + l.stalls
 	}
+	e.struck = r.struck
 	return e, nil
 }
 

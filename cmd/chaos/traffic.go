@@ -53,6 +53,7 @@ func compose(seed uint64, count int) []*message {
 			m.destination = fmt.Sprintf("%s%07d", prefixTerminal, i)
 		case kind < 13:
 			m.destination = fmt.Sprintf("%s%07d", prefixBroken, i)
+			q.ExpiresIn = brokenLife
 		case kind < 63:
 			q.ExpiresIn = time.Duration(1000+rnd.IntN(6000)) * time.Millisecond
 		case kind < 163:
@@ -84,6 +85,9 @@ type publisher struct {
 
 // partLength is how many characters of GSM 7-bit go into one part of a long message.
 const partLength = 153
+
+// brokenLife is the life of what always meets a temporary error: its attempts are spread over it.
+const brokenLife = 2 * time.Minute
 
 const (
 	publishers    = 16

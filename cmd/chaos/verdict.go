@@ -26,43 +26,50 @@ type evidence struct {
 	windows   int // places of all windows
 	crashes   int
 	drops     int // connections that ended, and processes that stood still
+	struck    []struck
 }
 
 // result is the line that a run ends with.
 type result struct {
-	Seed       uint64 `json:"seed"`
-	Published  int    `json:"published"` // messages that the stream took
-	Submitted  int    `json:"submitted"`
-	Failed     int    `json:"failed"`
-	Expired    int    `json:"expired"`
-	Deferred   int    `json:"deferred"`
-	Cancelled  int    `json:"cancelled"`
-	Lost       int    `json:"lost"`
-	Unmarked   int    `json:"unmarked_duplicates"`
-	NotOne     int    `json:"outcomes_not_one"`
-	Marked     int    `json:"marked_duplicates"`
-	Bound      int    `json:"duplicate_bound"`
-	Crashes    int    `json:"crashes"`
-	Drops      int    `json:"disconnects"`
-	Withheld   int    `json:"answers_swallowed_or_late"`
-	Left       int    `json:"left_in_queue"`
-	Records    int    `json:"records_left"`
-	Unsaid     int    `json:"accepted_unsaid"`    // accepted, its final says otherwise, and nothing marks it
-	Missing    int    `json:"deferred_not_kept"`  // finals without a copy in the deferred stream
-	Cancels    int    `json:"cancels"`            // asked for
-	Denied     int    `json:"cancelled_and_not"`  // called cancelled, with another final
-	MostTaken  int    `json:"most_accepted"`      // of one submit_sm, by the SMSC
-	Submits    int    `json:"submits"`            // by the SMSC's ledger
-	Throttled  int    `json:"throttled"`          // of them
-	Receipts   int    `json:"receipts"`           // events
-	Twice      int    `json:"published_twice"`    // messages that got more than one sequence
-	Exits      int    `json:"exits_by_itself"`    // of processes, beside the crashes
-	Panics     int    `json:"panics"`             // in the logs
-	Forced     string `json:"forced,omitempty"`   // processes that did not end in order
-	DiskBy     string `json:"disk_full_by"`       // how the disk became full
-	LeftOut    string `json:"left_out,omitempty"` // faults that could not be caused
-	Faults     int    `json:"faults"`
-	Seconds    int    `json:"seconds"`
+	Seed      uint64 `json:"seed"`
+	Published int    `json:"published"` // messages that the stream took
+	Submitted int    `json:"submitted"`
+	Failed    int    `json:"failed"`
+	Expired   int    `json:"expired"`
+	Deferred  int    `json:"deferred"`
+	Cancelled int    `json:"cancelled"`
+	Lost      int    `json:"lost"`
+	Unmarked  int    `json:"unmarked_duplicates"`
+	NotOne    int    `json:"outcomes_not_one"`
+	Marked    int    `json:"marked_duplicates"`
+	Bound     int    `json:"duplicate_bound"`
+	Crashes   int    `json:"crashes"`
+	Drops     int    `json:"disconnects"`
+	Withheld  int    `json:"answers_swallowed_or_late"`
+	Left      int    `json:"left_in_queue"`
+	Records   int    `json:"records_left"`
+	Unsaid    int    `json:"accepted_unsaid"`    // accepted, its final says otherwise, and nothing marks it
+	Missing   int    `json:"deferred_not_kept"`  // finals without a copy in the deferred stream
+	Cancels   int    `json:"cancels"`            // asked for
+	Denied    int    `json:"cancelled_and_not"`  // called cancelled, with another final
+	MostTaken int    `json:"most_accepted"`      // of one submit_sm, by the SMSC
+	Submits   int    `json:"submits"`            // by the SMSC's ledger
+	Throttled int    `json:"throttled"`          // of them
+	Receipts  int    `json:"receipts"`           // events
+	Twice     int    `json:"published_twice"`    // messages that got more than one sequence
+	Exits     int    `json:"exits_by_itself"`    // of processes, beside the crashes
+	Panics    int    `json:"panics"`             // in the logs
+	Forced    string `json:"forced,omitempty"`   // processes that did not end in order
+	DiskBy    string `json:"disk_full_by"`       // how the disk became full
+	LeftOut   string `json:"left_out,omitempty"` // faults that could not be caused
+	Faults    int    `json:"faults"`
+	Seconds   int    `json:"seconds"`
+	// Silences is, for each kind of fault and what it struck, the longest time from its end to the next submit_sm that
+	// the SMSC read, in seconds.
+	Silences   map[string]float64 `json:"silence_after_s"`
+	Longest    string             `json:"longest_silence"`  // of the whole run, and the faults beside it
+	Slow       int                `json:"silences_over_3s"` // after a fault that nothing else overlapped
+	Mute       int                `json:"silences_too_long"`
 	complaints []string
 }
 
@@ -100,6 +107,7 @@ func judge(e *evidence) *result {
 		r.compare(m, ts, taken[m.destination])
 	}
 	r.Bound = e.windows*(e.crashes+e.drops) + r.Withheld
+	r.silences(e)
 	return r
 }
 
@@ -272,6 +280,7 @@ func (r *result) broken() error {
 	fault(r.Left != 0, "%d messages left in the queue", r.Left)
 	fault(r.Marked > r.Bound, "%d duplicates, and the faults explain %d", r.Marked, r.Bound)
 	fault(r.MostTaken > 1+unknownMost, "one submit_sm was accepted %d times, allowed are %d", r.MostTaken, 1+unknownMost)
+	fault(r.Mute != 0, "%d faults were followed by more than %v of silence", r.Mute, silenceMost)
 	fault(r.Panics != 0, "%d panics in the logs", r.Panics)
 	fault(r.Forced != "", "did not end in order: %s", r.Forced)
 	slices.SortFunc(r.complaints, cmp.Compare)
