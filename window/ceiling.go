@@ -65,13 +65,15 @@ type silence struct {
 	tests   int           // refused or lost in this hold
 	gap     time.Duration // silence that ended the last holds, where they needed more than lastTest
 	gaps    int           // holds in a row that did
+	// sinceGap counts the tests of this hold since the last such silence.
+	sinceGap int
 }
 
 // lost takes back a ticket that got no answer.
 func (c *Controller) lost(now time.Time, t Ticket) {
 	t.bind.pass(t)
 	if c.mode == Hold && t.n > c.epoch {
-		c.testLater(now, Decision{})
+		c.testLater(now, true, Decision{})
 	}
 }
 
@@ -175,7 +177,7 @@ func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
 		}
 		return
 	case c.mode == Hold:
-		c.testLater(now, Decision{Refused: 1})
+		c.testLater(now, s.Again, Decision{Refused: 1})
 		return
 	}
 	c.turned++
@@ -389,7 +391,7 @@ func (c *Controller) hold(now time.Time, t Ticket) {
 		c.unclear(now)
 	}
 	d := Decision{Refused: int(c.turned), WindowWas: c.windows()}
-	c.held, c.wait, c.testing, c.tests = now, max(firstTest, 2*t.bind.rtt), false, 0
+	c.held, c.wait, c.testing, c.tests, c.sinceGap = now, max(firstTest, 2*t.bind.rtt), false, 0, 0
 	if c.gaps >= 2 { // it is known to want that
 		c.wait = c.gap
 	}
@@ -399,17 +401,19 @@ func (c *Controller) hold(now time.Time, t Ticket) {
 }
 
 // testLater waits twice as long after a test that was refused or lost, and now and then longer: some SMSCs start their
-// penalty anew with each message, and want a minute of silence.
-func (c *Controller) testLater(now time.Time, d Decision) {
+// penalty anew with each message, and want a minute of silence. A message that was refused before is no evidence of that:
+// its recipient may be refused whatever the pace.
+func (c *Controller) testLater(now time.Time, again bool, d Decision) {
 	c.tests++
 	gap := min(longest, (2*lastTest+5*time.Second)<<min(3, max(0, c.tests-longTests)/3))
 	switch {
 	case c.wait > lastTest && c.tests < longTests: // what was known is no longer true
 		c.wait, c.gaps = firstTest, 0
-	case c.tests < longTests || c.tests%3 != 0:
+	case c.tests < longTests || c.sinceGap < 2 || again:
 		c.wait = min(2*c.wait, lastTest)
+		c.sinceGap++
 	default:
-		c.wait = gap
+		c.wait, c.sinceGap = gap, 0
 	}
 	if c.tests == longTests {
 		c.raise(now, Alarm{Reason: AlarmHold, Share: 1, Refused: c.tests, Ceiling: c.ceiling})

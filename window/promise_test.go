@@ -51,7 +51,7 @@ func TestMovingCeiling(t *testing.T) {
 		{9000, 0, .85},
 		{12000, 0, .88},
 		{7000, .06, .76},
-		{9000, .06, .82},
+		{9000, .06, .81}, // 2 % of the answers are wrong addresses, and only acceptances are evidence
 		{12000, .06, .85},
 	} {
 		sc.config.NoiseMax = tt.noiseMax
