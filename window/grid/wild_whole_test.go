@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestWild plays the whole second set. SLUICE_SEEDS is how many seeds a case has (3), SLUICE_KIND the number of the
+// TestWild plays the whole second set. SLUICE_SEEDS is how many seeds a case has (5), SLUICE_KIND the number of the
 // one kind to play, or guard (all).
 func TestWild(t *testing.T) {
-	seeds := 3
+	seeds := 5
 	if text := os.Getenv("SLUICE_SEEDS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
