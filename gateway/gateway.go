@@ -17,7 +17,7 @@ import (
 
 	"sluice/gateway/admin"
 	"sluice/gateway/config"
-	"sluice/internal/loglimit"
+	"sluice/gateway/loglimit"
 	"sluice/queue"
 	"sluice/smpp"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"sluice/internal/web"
+	"sluice/gateway/web"
 )
 
 // serveHTTP opens /metrics, /healthz, /readyz and /status.

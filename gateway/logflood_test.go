@@ -11,7 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"sluice/internal/loglimit"
+	"sluice/gateway/loglimit"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/testserver"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sluice/gateway/admin"
-	"sluice/internal/printable"
+	"sluice/gateway/printable"
 	"sluice/queue"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"sluice/internal/web"
+	"sluice/gateway/web"
 	"sluice/testserver"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"sluice/gateway/admin"
-	"sluice/internal/printable"
+	"sluice/gateway/printable"
 )
 
 func bindCommand() *cli.Command {

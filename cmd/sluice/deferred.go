@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"sluice/internal/printable"
+	"sluice/gateway/printable"
 	"sluice/queue"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"sluice/internal/printable"
+	"sluice/gateway/printable"
 )
 
 // version and commit are set by the linker in releases; see the Makefile.

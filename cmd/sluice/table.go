@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"sluice/internal/printable"
+	"sluice/gateway/printable"
 )
 
 // printTable aligns rows under a header, if there is one. What cannot be shown in a cell is escaped.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/internal/printable"
+	"sluice/gateway/printable"
 )
 
 // Bind is one bind of one instance, as `sluice binds` shows it.

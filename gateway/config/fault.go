@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/printable"
+	"sluice/gateway/printable"
 )
 
 // Fault is one thing wrong with a configuration.
