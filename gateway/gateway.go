@@ -191,7 +191,8 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 		embedded, err := queue.StartEmbedded(queue.EmbeddedConfig{
 			Dir: g.cfg.NATS.Embedded.Dir, Listen: g.cfg.NATS.Embedded.Listen,
 			User: g.cfg.NATS.Embedded.User, Password: g.cfg.NATS.Embedded.Password.Value(),
-			Logger: g.log, Sync: time.Duration(g.cfg.Streams.Sync), SyncAlways: g.cfg.Streams.Sync == config.SyncAlways,
+			MaxStore: int64(g.cfg.NATS.Embedded.ServerStore()),
+			Logger:   g.log, Sync: time.Duration(g.cfg.Streams.Sync), SyncAlways: g.cfg.Streams.Sync == config.SyncAlways,
 		})
 		if err != nil {
 			return err
@@ -222,10 +223,11 @@ func (g *Gateway) startNATS(ctx context.Context) error {
 func (g *Gateway) ensureTopology(ctx context.Context) error {
 	patient, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	s := g.cfg.Streams
+	s, limits := g.cfg.Streams, g.cfg.Limits()
 	t := queue.Topology{
-		Prefix: s.Prefix, Replicas: s.Replicas, MaxBytes: int64(s.MaxBytes), DuplicateWindow: s.DuplicateWindow,
-		JournalAge: s.JournalAge, AckWait: s.AckWait,
+		Prefix: s.Prefix, Replicas: s.Replicas, DuplicateWindow: s.DuplicateWindow, JournalAge: s.JournalAge, AckWait: s.AckWait,
+		MaxBytes: int64(limits.Queue), JournalBytes: int64(limits.Journal), InboundBytes: int64(limits.Inbound),
+		MOBytes: int64(limits.MO), DeferredBytes: int64(limits.Deferred), BucketBytes: int64(limits.Buckets),
 	}
 	for _, name := range sortedKeys(g.cfg.Routes) {
 		for _, lane := range lanesOf(name, g.cfg.Routes[name]) {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -74,8 +75,8 @@ func (l *listener) ended(bound bool) {
 }
 
 // Deliver stores what the SMSC sends before it is answered, unless it is stored already and was sent again because our
-// answer may not have been seen. What cannot be stored is answered with ESME_RSYSERR, so that the SMSC keeps it and sends
-// it again.
+// answer may not have been seen. What cannot be stored is answered with ESME_RSYSERR, and with ESME_RMSGQFUL where there is no
+// room, so that the SMSC keeps it and sends it again.
 func (l *listener) Deliver(ctx context.Context, m *smpp.Inbound) pdu.Status {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,6 +171,10 @@ func (l *listener) repeatsStored(ctx context.Context, seq uint64, now time.Time)
 
 func (l *listener) notKept(err error) pdu.Status {
 	l.metrics.inboundFault.WithLabelValues(l.name).Inc()
+	if errors.Is(err, queue.ErrInboundFull) {
+		l.log.Warn("there is no room for messages from the SMSC, it was asked to keep them", "error", err)
+		return pdu.StatusMsgQFull
+	}
 	l.log.Error("a message from the SMSC could not be stored, the SMSC was asked to keep it", "error", err)
 	return pdu.StatusSysErr
 }

@@ -75,6 +75,9 @@ type Client struct {
 	cancels   cancels
 	losses    atomic.Int64 // of the connection
 
+	deferredSpace space
+	inbound       inboundSpace
+
 	canonicalID func(account, messageID string) string
 }
 

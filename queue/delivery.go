@@ -208,6 +208,10 @@ func (d *delivery) amend(ctx context.Context, o Outcome) error {
 		}
 		o.State.NextAttemptAt, record.State = record.State.NextAttemptAt, o.State
 		_, err = c.replaceRecord(ctx, record, revision)
+		if isFull(err) { // it goes on with the state that it has, marked as in doubt
+			d.intake.journal.noteFull(bucketStream(d.intake.names.waiting), "a late response does not correct what waits")
+			return nil
+		}
 		return err // moved on: once more
 	})
 }

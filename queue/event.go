@@ -94,6 +94,8 @@ type Event struct {
 	// Detail says more for people, such as the field and fault of a malformed
 	// message.
 	Detail string `json:"detail,omitempty"`
+	// Copy is "none" when the deferred stream had no room for a malformed message.
+	Copy string `json:"copy,omitempty"`
 
 	DelayMillis       int64     `json:"delay_ms,omitempty"`
 	NextAttemptAt     time.Time `json:"next_attempt_at,omitzero"`

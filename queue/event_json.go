@@ -38,6 +38,7 @@ func (e *Event) AppendJSON(b []byte) ([]byte, error) {
 		w.other("answers", e.Answers)
 	}
 	w.text("detail", e.Detail, false)
+	w.text("copy", e.Copy, false)
 	w.number("delay_ms", e.DelayMillis, false)
 	w.time("next_attempt_at", e.NextAttemptAt, false)
 	w.number("queue_age_ms", e.QueueAgeMillis, false)

@@ -31,6 +31,9 @@ func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, fres
 			header:  nats.Header{headerExpected: {"0"}},
 			data:    data,
 		})
+		if isFull(err) { // this one waits: nobody else may end the message meanwhile
+			j.noteFull(bucketStream(j.names.final), "finals on a doubtful path wait for room")
+		}
 		if !refusedAs(err, codeWrongLastSeq) {
 			fresh = err == nil
 			return err

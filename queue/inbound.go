@@ -43,7 +43,8 @@ type InboundRecord struct {
 }
 
 // StoreInbound stores what the SMSC sent; answer it only after a nil error, so
-// that the SMSC keeps what was not stored.
+// that the SMSC keeps what was not stored. The error is [ErrInboundFull] when
+// the stream has no room, or the account has half of the stream already.
 func (c *Client) StoreInbound(ctx context.Context, account string, in InboundRecord) error {
 	_, err := c.StoreInboundOnce(ctx, account, in, "")
 	return err
@@ -56,6 +57,9 @@ func (c *Client) StoreInboundOnce(ctx context.Context, account string, in Inboun
 	in.Account = account
 	data, err := json.Marshal(in)
 	if err == nil {
+		err = c.inbound.take(ctx, c, account, len(data))
+	}
+	if err == nil {
 		msg := nats.NewMsg(c.names.Load().inSubject(account))
 		if msg.Data = data; once != "" {
 			msg.Header.Set(headerOnce, account+":"+once)
@@ -63,6 +67,9 @@ func (c *Client) StoreInboundOnce(ctx context.Context, account string, in Inboun
 		var stored *jetstream.PubAck
 		if stored, err = c.js.PublishMsg(ctx, msg); err == nil && stored.Duplicate {
 			earlier = stored.Sequence
+		}
+		if isFull(err) {
+			err = fmt.Errorf("%w: %w", ErrInboundFull, err)
 		}
 	}
 	if err != nil {
@@ -103,6 +110,11 @@ func (c *Client) ConsumeInbound(ctx context.Context, account string, handle Inbo
 	if err != nil {
 		return fmt.Errorf("inbound of account %q: %w", account, err)
 	}
+	var purging sync.WaitGroup
+	defer purging.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	purging.Go(func() { c.purgeInbound(ctx, account) })
 	for {
 		err := c.handleAll(ctx, consumer, handle)
 		if ctx.Err() != nil {
@@ -122,7 +134,7 @@ func (c *Client) ConsumeInbound(ctx context.Context, account string, handle Inbo
 
 func (c *Client) inboundConsumer(ctx context.Context, account string) (jetstream.Consumer, error) {
 	n := c.names.Load()
-	name := "in_" + account
+	name := inboundDurable(account)
 	consumer, err := c.js.Consumer(ctx, n.in, name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		consumer, err = c.js.CreateConsumer(ctx, n.in, jetstream.ConsumerConfig{

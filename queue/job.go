@@ -92,6 +92,9 @@ type State struct {
 	// Accepted are the segments that the SMSC has taken, of Segments.
 	Accepted []Segment `json:"accepted,omitempty"`
 	Segments int       `json:"segments,omitempty"`
+	// Parked is set when the message has its outcome and waits for room in the
+	// deferred stream; such a message is never handed out.
+	Parked *Parked `json:"parked,omitempty"`
 }
 
 // SentBeside reports whether the state that a later delivery has left tells of a

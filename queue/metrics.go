@@ -18,6 +18,7 @@ type Metrics struct {
 	pullsRebuilt    prometheus.Counter
 	deliveriesMoved prometheus.Counter
 	sparesReleased  prometheus.Counter
+	streamFull      *prometheus.CounterVec
 }
 
 // NewMetrics creates the metrics and registers them; a nil registerer works.
@@ -46,12 +47,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		deliveriesMoved: counter("sluice_queue_adopted_total", "Messages delivered again to the instance that still held them."),
 		sparesReleased:  counter("sluice_queue_spares_released_total", "Messages that were pulled and given back because nobody came for them."),
 	}
+	m.streamFull = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_stream_full_total", Help: "Writes that a stream or bucket refused because it has reached its limit.",
+	}, []string{"stream"})
 	for _, by := range []string{explainedByRecord, explainedByJournal, explainedByFinal, explainedByNothing, explainedNew} {
 		m.redeliveries.WithLabelValues(by)
 	}
 	if reg != nil {
 		reg.MustRegister(m.journalLatency, m.journalFailures, m.redeliveries, m.asked, m.pullsEnded,
-			m.creditLost, m.pullsRebuilt, m.deliveriesMoved, m.sparesReleased)
+			m.creditLost, m.pullsRebuilt, m.deliveriesMoved, m.sparesReleased, m.streamFull)
 	}
 	return m
 }
@@ -70,6 +74,7 @@ func (m *Metrics) pulled(n int)              { m.asked.Add(float64(n)) }
 func (m *Metrics) lost(n int)                { m.creditLost.Add(float64(n)) }
 func (m *Metrics) rebuilt()                  { m.pullsRebuilt.Inc() }
 func (m *Metrics) adopted()                  { m.deliveriesMoved.Inc() }
+func (m *Metrics) full(stream string)        { m.streamFull.WithLabelValues(stream).Inc() }
 func (m *Metrics) released()                 { m.sparesReleased.Inc() }
 
 // pullEnded counts by status; what the server has no number for is other.

@@ -49,6 +49,7 @@ func (d *delivery) explain(ctx context.Context) (handOut bool, err error) {
 	}
 	d.decode()
 	trail, err := c.readTrail(ctx, d.seq, d.id, d.published)
+	trail.noted(record)
 	switch {
 	case err != nil:
 		return false, err
@@ -103,6 +104,9 @@ func (d *delivery) explained(ctx context.Context, by string) (handOut bool, err 
 		}
 	}
 	d.intake.metrics.redelivered(by)
+	if d.state.Parked != nil {
+		return false, d.endParked(ctx)
+	}
 	if now := time.Now(); rest(d.state.NextAttemptAt, d.noted, now) > 0 {
 		// A restart of the server brings delays forward by up to a second.
 		d.state.NextAttemptAt = now.Add(rest(d.state.NextAttemptAt, d.noted, now)).UTC()
@@ -166,6 +170,9 @@ func (d *delivery) open(ctx context.Context) error {
 	r.Open = true
 	d.opened = r.At
 	revision, err := d.intake.client.replaceRecord(ctx, r, d.revision)
+	if isFull(err) {
+		return d.noteRecord(ctx, r)
+	}
 	if err == nil {
 		d.revision = revision
 	}

@@ -115,6 +115,20 @@ func (e *Embedded) Shutdown() {
 
 // start runs a new server, under the lock, and keeps the port it took.
 func (e *Embedded) start() error {
+	if err := e.startWithin(e.cfg.MaxStore); err != nil || e.cfg.MaxStore == 0 {
+		return err
+	}
+	// Streams of an earlier start may have reserved more than there is now. The
+	// server has them all, but lets none be changed until they fit.
+	info, err := e.server.Jsz(nil)
+	if err != nil || info.ReservedStore <= uint64(e.cfg.MaxStore) {
+		return nil //nolint:nilerr // then it stays as it is
+	}
+	e.stop()
+	return e.startWithin(e.cfg.MaxStore + int64(info.ReservedStore))
+}
+
+func (e *Embedded) startWithin(store int64) error {
 	interval := e.cfg.Sync
 	if interval <= 0 {
 		interval = defaultSync
@@ -123,7 +137,7 @@ func (e *Embedded) start() error {
 		ServerName: "sluice-embedded",
 		Host:       e.host, Port: e.port,
 		Username: e.cfg.User, Password: e.cfg.Password,
-		JetStream: true, StoreDir: e.cfg.Dir, JetStreamMaxStore: e.cfg.MaxStore,
+		JetStream: true, StoreDir: e.cfg.Dir, JetStreamMaxStore: store,
 		SyncInterval: interval, SyncAlways: e.cfg.SyncAlways,
 		PingInterval: pingInterval, MaxPingsOut: pingsUnanswered,
 		NoLog: true, NoSigs: true, DisableJetStreamBanner: true,

@@ -31,10 +31,7 @@ func (d *delivery) settle(ctx context.Context, o *Outcome) error {
 	now := time.Now()
 	e := d.complete(o, now)
 	if o.DeferredReason != "" {
-		err := d.intake.journal.persist(ctx, d.intake.names.deferred, "the deferred copy", func(ctx context.Context) error {
-			return d.copyToDeferred(ctx, o.DeferredReason, e)
-		})
-		if err != nil {
+		if parked, err := d.setAside(ctx, o, e); err != nil || parked {
 			return err
 		}
 	}
@@ -213,11 +210,15 @@ func (d *delivery) acknowledge(recorded bool) {
 // index writes the entries of the receipt index.
 func (d *delivery) index(ctx context.Context, keys []ReceiptKey) error {
 	for _, key := range keys {
-		err := d.intake.journal.persist(ctx, bucketStream(d.intake.names.receipts), "the receipt index", func(ctx context.Context) error {
+		stream := bucketStream(d.intake.names.receipts)
+		full, err := d.intake.journal.unlessFull(ctx, stream, "the receipt index", func(ctx context.Context) error {
 			return d.intake.journal.storeReceipt(ctx, key, d.receiptRef(key))
 		})
 		if err != nil {
 			return err
+		}
+		if full {
+			d.intake.journal.noteFull(stream, "receipts will come without their message")
 		}
 	}
 	return nil
@@ -280,9 +281,12 @@ func (d *delivery) storeRecord(ctx context.Context, s State, account, reason str
 	j := d.intake.journal
 	for {
 		_, count := d.current()
-		err := j.persist(ctx, bucketStream(j.names.waiting), "the record", func(ctx context.Context) error {
+		full, err := j.unlessFull(ctx, bucketStream(j.names.waiting), "the record", func(ctx context.Context) error {
 			return j.storeRecord(ctx, d.record(s, count, account, reason), d.revision)
 		})
+		if err == nil && full {
+			err = d.noteRecord(ctx, d.record(s, count, account, reason))
+		}
 		if _, now := d.current(); err != nil || now == count {
 			return err
 		}

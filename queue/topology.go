@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -21,6 +22,7 @@ const (
 
 	deferredAge       = 30 * 24 * time.Hour
 	deferredDuplicate = 24 * time.Hour
+	deferredMost      = 1_000_000 // copies of one route and reason
 	inboundAge        = 72 * time.Hour
 	finalTTL          = 24 * time.Hour
 	learnedTTL        = 7 * 24 * time.Hour
@@ -56,6 +58,10 @@ type Topology struct {
 	// JournalBytes bounds SMS_EVENTS in octets, the oldest events going first;
 	// 0 means four times MaxBytes.
 	JournalBytes int64
+	// InboundBytes, MOBytes and DeferredBytes bound SMS_IN, SMS_MO and SMS_DEFERRED,
+	// which refuse what they have no room for; BucketBytes the buckets together. 0
+	// means 410, 205, 410 and 410 MiB.
+	InboundBytes, MOBytes, DeferredBytes, BucketBytes int64
 	// DuplicateWindow is how long Nats-Msg-Id is remembered; 0 means 10 min.
 	DuplicateWindow time.Duration
 	// JournalAge is how long events are kept; 0 means 72 h.
@@ -67,8 +73,10 @@ type Topology struct {
 }
 
 // Ensure creates the streams, buckets and consumers that are missing, adds
-// missing subjects to SMS_MT, and changes nothing else: what exists and differs
-// is reported, one sentence each.
+// missing subjects to SMS_MT, and brings the sizes of what exists, and what a
+// full stream does, to the topology where nothing stored is dropped by it, which
+// is logged. It changes nothing else: what exists and differs is reported, one
+// sentence each.
 func (c *Client) Ensure(ctx context.Context, t Topology) (differences []string, err error) {
 	if t.Prefix != "" {
 		n, err := newNames(t.Prefix)
@@ -82,6 +90,11 @@ func (c *Client) Ensure(ctx context.Context, t Topology) (differences []string, 
 		return nil, err
 	}
 	e := ensurer{js: c.js, names: c.names.Load(), topology: t}
+	defer func() {
+		if len(e.changed) > 0 {
+			c.logger.Info("streams that exist were brought to the limits", "changed", strings.Join(e.changed, "; "))
+		}
+	}()
 	for _, step := range []func(context.Context) error{e.streams, e.buckets, e.consumers} {
 		if err := step(ctx); err != nil {
 			return e.differences, err
@@ -94,6 +107,10 @@ func (t *Topology) applyDefaults() {
 	t.Replicas = cmp.Or(t.Replicas, 1)
 	t.MaxBytes = cmp.Or(t.MaxBytes, defaultMaxBytes)
 	t.JournalBytes = cmp.Or(t.JournalBytes, 4*t.MaxBytes)
+	t.InboundBytes = cmp.Or(t.InboundBytes, 410<<20)
+	t.MOBytes = cmp.Or(t.MOBytes, 205<<20)
+	t.DeferredBytes = cmp.Or(t.DeferredBytes, 410<<20)
+	t.BucketBytes = cmp.Or(t.BucketBytes, 410<<20)
 	t.DuplicateWindow = cmp.Or(t.DuplicateWindow, defaultDuplicateWindow)
 	t.JournalAge = cmp.Or(t.JournalAge, defaultJournalAge)
 	t.AckWait = cmp.Or(t.AckWait, defaultAckWait)
@@ -121,6 +138,7 @@ type ensurer struct {
 	names       *names
 	topology    Topology
 	differences []string
+	changed     []string
 }
 
 func (e *ensurer) streams(ctx context.Context) error {
@@ -138,11 +156,13 @@ func (e *ensurer) streams(ctx context.Context) error {
 		{Name: n.events, Subjects: []string{n.prefix + ".evt.>"}, MaxAge: t.JournalAge, MaxBytes: t.JournalBytes},
 		{
 			Name: n.deferred, Subjects: []string{n.prefix + ".deferred.>"}, MaxAge: deferredAge,
-			Discard: jetstream.DiscardNew, Duplicates: deferredDuplicate,
+			Discard: jetstream.DiscardNew, MaxBytes: t.DeferredBytes, Duplicates: deferredDuplicate,
+			DiscardNewPerSubject: true, MaxMsgsPerSubject: deferredMost,
 		},
-		{Name: n.in, Subjects: []string{n.prefix + ".in.*"}, MaxAge: inboundAge},
-		{Name: n.mo, Subjects: []string{n.prefix + ".mo.*"}, MaxAge: inboundAge},
+		{Name: n.in, Subjects: []string{n.prefix + ".in.*"}, MaxAge: inboundAge, MaxBytes: t.InboundBytes, Discard: jetstream.DiscardNew},
+		{Name: n.mo, Subjects: []string{n.prefix + ".mo.*"}, MaxAge: inboundAge, MaxBytes: t.MOBytes, Discard: jetstream.DiscardNew},
 	}
+	e.shrinkFirst(ctx, wanted)
 	for _, cfg := range wanted {
 		cfg.Storage, cfg.Replicas, cfg.AllowDirect = jetstream.FileStorage, t.Replicas, true
 		if err := e.stream(ctx, cfg); err != nil {
@@ -170,6 +190,7 @@ func (e *ensurer) stream(ctx context.Context, want jetstream.StreamConfig) error
 		}
 		want.Subjects = have.Subjects // more than configured is no difference: they may hold messages
 	}
+	have = e.limit(ctx, s, have, want)
 	e.compareStream(have, want)
 	return nil
 }
@@ -208,6 +229,7 @@ func (e *ensurer) compareStream(have, want jetstream.StreamConfig) {
 	e.differ(what, "discard", have.Discard, want.Discard)
 	e.differ(what, "max_age", have.MaxAge, want.MaxAge)
 	e.differ(what, "max_bytes", unlimited(have.MaxBytes), unlimited(want.MaxBytes))
+	e.differ(what, "max_msgs_per_subject", unlimited(have.MaxMsgsPerSubject), unlimited(want.MaxMsgsPerSubject))
 	e.differ(what, "max_msg_size", unlimited(int64(have.MaxMsgSize)), unlimited(int64(want.MaxMsgSize)))
 	e.differ(what, "duplicate_window", have.Duplicates, want.Duplicates)
 	e.differ(what, "allow_direct", have.AllowDirect, want.AllowDirect)
@@ -229,13 +251,14 @@ func (e *ensurer) differ(what, field string, have, want any) {
 
 func (e *ensurer) buckets(ctx context.Context) error {
 	n := e.names
+	percent := e.topology.BucketBytes / 100
 	for _, want := range []jetstream.KeyValueConfig{
-		{Bucket: n.waiting, LimitMarkerTTL: markerTTL},
-		{Bucket: n.final, TTL: finalTTL},
-		{Bucket: n.receipts, LimitMarkerTTL: markerTTL},
-		{Bucket: n.control, History: controlHistory, LimitMarkerTTL: markerTTL},
-		{Bucket: n.learned, TTL: learnedTTL},
-		{Bucket: n.instances, TTL: instanceTTL, LimitMarkerTTL: markerTTL},
+		{Bucket: n.waiting, LimitMarkerTTL: markerTTL, MaxBytes: 30 * percent},
+		{Bucket: n.final, TTL: finalTTL, MaxBytes: 15 * percent},
+		{Bucket: n.receipts, LimitMarkerTTL: markerTTL, MaxBytes: 40 * percent},
+		{Bucket: n.control, History: controlHistory, LimitMarkerTTL: markerTTL, MaxBytes: 5 * percent},
+		{Bucket: n.learned, TTL: learnedTTL, MaxBytes: 5 * percent},
+		{Bucket: n.instances, TTL: instanceTTL, LimitMarkerTTL: markerTTL, MaxBytes: 5 * percent},
 	} {
 		want.Replicas, want.Storage = e.topology.Replicas, jetstream.FileStorage
 		if err := e.bucket(ctx, want); err != nil {
@@ -267,6 +290,15 @@ func (e *ensurer) bucket(ctx context.Context, want jetstream.KeyValueConfig) err
 			have = status.Config()
 		}
 	}
+	if have.MaxBytes != want.MaxBytes {
+		if s, err := e.js.Stream(ctx, bucketStream(want.Bucket)); err == nil {
+			had := s.CachedInfo().Config
+			limit := had
+			limit.MaxBytes = want.MaxBytes
+			have.MaxBytes = e.limit(ctx, s, had, limit).MaxBytes
+		}
+	}
+	e.differ(what, "max_bytes", unlimited(have.MaxBytes), want.MaxBytes)
 	e.differ(what, "history", max(have.History, 1), max(want.History, 1))
 	e.differ(what, "ttl", have.TTL, want.TTL)
 	e.differ(what, "limit_marker_ttl", have.LimitMarkerTTL, want.LimitMarkerTTL)

@@ -53,7 +53,6 @@ func TestEnsureReportsDifferencesAndLeavesThem(t *testing.T) {
 		}
 		all := strings.Join(differences, "\n")
 		for _, want := range []string{
-			"stream SMS_MT: max_bytes is 1073741824, configured is 2147483648",
 			"stream SMS_EVENTS: max_age is 72h0m0s, configured is 1h0m0s",
 			"consumer main_otp: ack_wait is 2m0s, configured is 1m0s",
 		} {

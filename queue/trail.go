@@ -16,6 +16,8 @@ const clockSlack = 10 * time.Second
 type trail struct {
 	final *Event // the final, if there is one
 	last  *Event // the newest outcome that is not final
+	// record is the newest entry that stands for a record, see noteRecord.
+	record *Event
 }
 
 // readTrail reads the outcomes of one message from its bucket, on the leader of
@@ -24,6 +26,8 @@ func (c *Client) readTrail(ctx context.Context, seq uint64, id string, published
 	var t trail
 	err := c.walkBucket(ctx, id, published, func(e *Event) bool {
 		switch {
+		case e.Seq == seq && e.Type == eventProbe:
+			t.record = e
 		case e.Seq != seq || !e.Type.outcome():
 		case e.Type.Final():
 			t.final = e

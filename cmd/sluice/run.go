@@ -100,7 +100,7 @@ func logger(w io.Writer, format, level string) (*slog.Logger, error) {
 func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:         "check",
-		Usage:        "validate a configuration and print what is in effect, without secrets",
+		Usage:        "validate a configuration and print what is in effect, without secrets, and what the store is enough for",
 		UsageText:    "sluice check -c configs/sluice.yaml",
 		OnUsageError: usageError,
 		Flags:        []cli.Flag{configFlag()},
@@ -118,8 +118,15 @@ func checkCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			_, err = c.App.Writer.Write(effective)
-			return err
+			if _, err = c.App.Writer.Write(effective); err != nil {
+				return err
+			}
+			for _, line := range cfg.Sizes() {
+				if err := printLine(c.App.Writer, "# "+line); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 }

@@ -58,6 +58,7 @@ func explainStore(err error, cfg *config.Config) error {
 	if cfg.NATS.URL == "" {
 		where = "the disk of nats.embedded.dir, " + cfg.NATS.Embedded.Dir + ","
 	}
-	return fmt.Errorf("%w: %s has too little room; streams.max_bytes is %s, and the journal may take four times as much: lower streams.max_bytes, or make room",
-		err, where, cfg.Streams.MaxBytes)
+	limits := cfg.Limits()
+	return fmt.Errorf("%w: %s has too little room; streams.max_bytes is %s, streams.journal_bytes is %s, and all streams together reserve %s: lower streams.max_bytes and streams.journal_bytes, or make room",
+		err, where, limits.Queue, limits.Journal, limits.Sum())
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -47,8 +46,7 @@ func TestRunSaysWhichStoreIsTooSmall(t *testing.T) {
 	if exitStatus(err) != 1 {
 		t.Errorf("run: %v", err)
 	}
-	contains(t, "run", errs, "insufficient storage resources", "nats.embedded.dir, "+filepath.Join(filepath.Dir(d.config), "data"),
-		"streams.max_bytes is 1000TiB", "lower streams.max_bytes")
+	contains(t, "run", errs, "max_bytes 1000TiB", "more than the store may take", "lower them", "nats.embedded.max_store")
 }
 
 func TestRunNamesTheNATSServerThatItCannotUse(t *testing.T) {

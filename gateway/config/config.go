@@ -46,6 +46,8 @@ type Embedded struct {
 	User string `yaml:"user"`
 	// Password of user.
 	Password Secret `yaml:"password"`
+	// Largest size of the store; the streams and buckets have shares of it. Default 80% of the free disk, at most 10GiB.
+	MaxStore Size `yaml:"max_store"`
 }
 
 // Credentials authenticate to an external NATS server. One of file, nkey or
@@ -76,18 +78,21 @@ type CertFiles struct {
 }
 
 // Streams are the settings of the JetStream streams and consumers. They are
-// used when something is created; what exists and differs is reported by
-// `sluice run`, never changed.
+// used when something is created. What exists is brought to the sizes where
+// nothing stored is dropped by it; what differs else is reported by `sluice
+// run`, never changed.
 type Streams struct {
 	// First token of every subject; small letters, digits, - and _. Default sms.
 	Prefix string `yaml:"prefix"`
 	// Copies in a NATS cluster, 1 to 5. Default 1.
 	Replicas int `yaml:"replicas"`
-	// Largest size of the queue; a full one refuses publishes. The journal may take four times as much, then drops its oldest events. Default 1GiB.
+	// Largest size of the queue; a full one refuses publishes. Default 25% of the embedded server's max_store; 1GiB of an external one.
 	MaxBytes Size `yaml:"max_bytes"`
+	// Largest size of the journal; a full one drops its oldest events. Default 40% of the embedded server's max_store; four times max_bytes of an external one.
+	JournalBytes Size `yaml:"journal_bytes"`
 	// How long a repeated Nats-Msg-Id is recognised. Default 10m.
 	DuplicateWindow time.Duration `yaml:"duplicate_window"`
-	// How long events are kept. Default 72h.
+	// How long events are kept, unless journal_bytes are full before. Default 72h.
 	JournalAge time.Duration `yaml:"journal_age"`
 	// How often the embedded server syncs to disk, or always. Default 1s: a power loss may forget the last second.
 	Sync Sync `yaml:"sync"`

@@ -17,7 +17,6 @@ func defaults() *Config {
 		Streams: Streams{
 			Prefix:          "sms",
 			Replicas:        1,
-			MaxBytes:        1 << 30,
 			DuplicateWindow: 10 * time.Minute,
 			JournalAge:      72 * time.Hour,
 			Sync:            Sync(time.Second),

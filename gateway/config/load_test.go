@@ -67,7 +67,7 @@ func TestMinimalConfigurationGetsEveryDefault(t *testing.T) {
 		t.Errorf("nats is %+v", c.NATS)
 	}
 	s := c.Streams
-	if s.Prefix != "sms" || s.Replicas != 1 || s.MaxBytes != 1<<30 || s.Sync != Sync(time.Second) || s.AckWait != 2*time.Minute {
+	if s.Prefix != "sms" || s.Replicas != 1 || s.MaxBytes != 0 || s.Sync != Sync(time.Second) || s.AckWait != 2*time.Minute {
 		t.Errorf("streams are %+v", s)
 	}
 	if !isName(c.Instance) {

@@ -229,9 +229,13 @@ func (v *validator) streams() {
 	if s.Replicas > 1 && v.c.NATS.URL == "" {
 		v.add("streams.replicas", strconv.Itoa(s.Replicas), "needs a cluster", "set nats.url, or 1")
 	}
-	if s.MaxBytes < 1<<20 {
+	if s.MaxBytes != 0 && s.MaxBytes < 1<<20 {
 		v.add("streams.max_bytes", s.MaxBytes.String(), "is too small to work with", "use 1MiB or more")
 	}
+	if s.JournalBytes != 0 && s.JournalBytes < 1<<20 {
+		v.add("streams.journal_bytes", s.JournalBytes.String(), "is too small to work with", "use 1MiB or more")
+	}
+	v.limits()
 	v.span("streams.duplicate_window", s.DuplicateWindow, 100*time.Millisecond, day)
 	v.span("streams.journal_age", s.JournalAge, time.Minute, 365*day)
 	if s.JournalAge < s.DuplicateWindow {

@@ -60,6 +60,7 @@ func (c *Config) Warnings() []string {
 		}
 	}
 	c.inPlainText(warn)
+	c.overDisk(warn)
 	return out
 }
 
