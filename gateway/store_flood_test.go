@@ -59,7 +59,7 @@ func TestFloodOfDeliverSMStopsNoOtherAccount(t *testing.T) {
 	t.Parallel()
 	s, other := startSMSC(t, testserver.Scenario{}), startSMSC(t, testserver.Scenario{Receipts: testserver.Receipts{}})
 	r := runGateway(t, smallStoreConfig(t, s, other), Options{})
-	r.awaitReadyz(t, http.StatusOK, "ready")
+	r.awaitStatus(t, http.StatusOK, "bound")
 	payload := bytes.Repeat([]byte("x"), 20_000)
 	flood := func(n int) {
 		for i := range n {
