@@ -81,6 +81,7 @@ type account struct {
 	silence      silence
 	holdTests    holdTests
 	strange      strangeStatuses
+	widths       strangeWidths
 
 	work     context.Context //nolint:containedctx // the life of outcomes: it outlasts every call, and abandon ends it
 	abandon  context.CancelFunc

@@ -117,6 +117,7 @@ func (a *account) ownTLVs(msg *queue.Message) (list pdu.TLVs, err error) {
 		if err != nil {
 			return nil, err
 		}
+		a.widths.warn(time.Now(), a.log, tag, len(t.Value))
 		list = append(list, pdu.TLV{Tag: tag, Value: t.Value})
 	}
 	return list, nil

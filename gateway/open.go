@@ -152,8 +152,8 @@ func smppConfig(cfg *config.Account) (smpp.Config, error) {
 	c := smpp.Config{
 		SystemID: cfg.SystemID, Password: cfg.Password.Value(), SystemType: cfg.SystemType,
 		InterfaceVersion: uint8(cfg.InterfaceVersion), AddrTON: cfg.AddrTON, AddrNPI: cfg.AddrNPI,
-		AddressRange: cfg.AddressRange, Address: cfg.Address[0],
-		ConnectTimeout: 10 * time.Second, BindTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		AddressRange: cfg.AddressRange, Address: cfg.Address[0], LocalAddress: cfg.LocalAddress,
+		ConnectTimeout: 10 * time.Second, BindTimeout: cfg.BindTimeout, WriteTimeout: 10 * time.Second,
 		UnbindTimeout: 5 * time.Second, ResponseTimeout: cfg.ResponseTimeout, Tombstones: tombstones,
 		EnquireLinkInterval: cfg.EnquireLink.Interval, EnquireLinkTimeout: cfg.EnquireLink.Timeout,
 		MaxInFlight: mostInFlight,

@@ -21,6 +21,7 @@ type scriptedSMSC struct {
 	mu      sync.Mutex
 	open    []net.Conn // that were accepted
 	conns   []net.Conn // that were bound, and know it
+	binds   []pdu.Bind
 	submits []submit
 	next    uint32
 	acks    chan pdu.Header // responses to what was delivered
@@ -87,7 +88,7 @@ func (s *scriptedSMSC) serve(conn net.Conn) {
 		case *pdu.Bind:
 			s.send(conn, &pdu.BindResp{Command: h.ID.Response(), SystemID: "scripted"}, h.Sequence)
 			s.mu.Lock()
-			s.conns = append(s.conns, conn)
+			s.conns, s.binds = append(s.conns, conn), append(s.binds, *b)
 			s.mu.Unlock()
 		case *pdu.EnquireLink:
 			reply = &pdu.EnquireLinkResp{}

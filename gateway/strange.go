@@ -29,3 +29,28 @@ func (s *strangeStatuses) warn(now time.Time, log *slog.Logger, status pdu.Statu
 	s.seen[status] = now
 	log.Warn("the SMSC answers with a status that has no class: give it one under statuses", "code", status.String())
 }
+
+// strangeWidths logs each TLV that messages bring with another width than the specification has, once an hour. It is
+// sent as the message says: the SMSC may have asked for it.
+type strangeWidths struct {
+	mu   sync.Mutex
+	seen map[pdu.Tag]time.Time // its size is bounded by the tags that are integers
+}
+
+func (s *strangeWidths) warn(now time.Time, log *slog.Logger, tag pdu.Tag, octets int) {
+	width := tag.Kind().Width()
+	if width == 0 || width == octets {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.seen[tag]; ok && now.Sub(at) < time.Hour {
+		return
+	}
+	if s.seen == nil {
+		s.seen = map[pdu.Tag]time.Time{}
+	}
+	s.seen[tag] = now
+	log.Warn("messages bring a TLV with another width than the specification has: it is sent as they say", "tag", tag.String(),
+		"octets", octets, "specified", width)
+}

@@ -161,12 +161,16 @@ func (k *keeper) runBind(ctx context.Context) (lived time.Duration, err error) {
 	return time.Since(started), err
 }
 
-// open dials and binds: one transceiver, or a receiver and then a transmitter. The last session submits.
+// open dials and binds: one transceiver or transmitter, or a receiver and then a transmitter. The last session submits.
 func (k *keeper) open(ctx context.Context) (sessions []*smpp.Session, err error) {
 	a := k.account
 	modes := []smpp.Mode{smpp.Transceiver}
-	if a.cfg.Bind == config.TransmitterReceiver {
+	switch a.cfg.Bind {
+	case config.TransmitterReceiver:
 		modes = []smpp.Mode{smpp.Receiver, smpp.Transmitter}
+	case config.Transmitter:
+		modes = []smpp.Mode{smpp.Transmitter}
+	case config.Transceiver:
 	}
 	for _, mode := range modes {
 		cfg := a.smpp

@@ -227,8 +227,8 @@ func TestConfigNamesFieldValueAndRemedy(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := Config{
-		SystemID: "a-system-id-too-long", Password: "hunter2hunter2", SystemType: "a\x00b",
-		AddressRange: strings.Repeat("7", 41), Mode: 9, InterfaceVersion: 0x35,
+		SystemID: strings.Repeat("s", 1025), Password: strings.Repeat("hunter2", 200), SystemType: "a\x00b",
+		AddressRange: strings.Repeat("7", 1025), LocalAddress: "eth0", Mode: 9, InterfaceVersion: 0x35,
 		BindTimeout: -time.Second, MaxInFlight: -1, MaxPDU: 16, InboundQueue: 2 << 20,
 	}
 	err := bad.Validate()
@@ -237,8 +237,9 @@ func TestConfigNamesFieldValueAndRemedy(t *testing.T) {
 	}
 	text := err.Error()
 	for _, want := range []string{
-		`SystemID "a-system-id-too-long" is 20 octets long: SMPP allows at most 15`,
-		"Password is 14 octets long: SMPP allows at most 8",
+		"SystemID is 1025 octets long: at most 1024 are sent",
+		"Password is 1400 octets long: at most 1024 are sent",
+		`LocalAddress "eth0" is not an IP address: use one of this host, without a port`,
 		"SystemType contains a NUL octet: remove it",
 		"AddressRange", "Mode 9 is not known", "InterfaceVersion 0x35",
 		"BindTimeout -1s is negative: use a positive duration, or 0 for the default",

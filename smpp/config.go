@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -48,7 +49,9 @@ func (m Mode) command() pdu.CommandID {
 // value of every field but Address and SystemID means its documented default.
 type Config struct {
 	// SystemID and Password are what the SMSC knows us by: at most 15 and 8
-	// octets (SMPP 3.4 section 4.1). The password never appears in an error.
+	// octets (SMPP 3.4 section 4.1). Longer ones are sent as they are, up to 1024
+	// octets, and so are SystemType and AddressRange: operators give them out. The
+	// password never appears in an error.
 	SystemID, Password string
 	// SystemType is a category some SMSCs insist on, at most 12 octets.
 	SystemType string
@@ -64,6 +67,9 @@ type Config struct {
 
 	// Address is the host:port that Dial connects to. Bind does not read it.
 	Address string
+	// LocalAddress is the IP address that Dial connects from; empty lets the
+	// system choose. Its family has to be the one of Address.
+	LocalAddress string
 	// TLS, when set, makes Dial speak TLS 1.2 or later. An empty ServerName
 	// becomes the host of Address.
 	TLS *tls.Config
@@ -121,6 +127,10 @@ const (
 	defaultInboundQueue = 1000
 	defaultInbound      = 4 << 20
 
+	// mostBindField bounds the fields of the bind, where the specification does not
+	// hold: it has 8 to 40 octets.
+	mostBindField = 1024
+
 	highestMaxInFlight  = 1 << 20
 	highestInbound      = 1 << 30
 	highestMaxPDU       = 16 << 20
@@ -160,18 +170,21 @@ func (c Config) Validate() error {
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("smpp: "+format, args...))
 	}
-	text := func(field, value string, limit int, shown string) {
-		if len(value) > limit {
-			fault("%s %sis %d octets long: SMPP allows at most %d", field, shown, len(value), limit)
+	text := func(field, value string) {
+		if len(value) > mostBindField {
+			fault("%s is %d octets long: at most %d are sent", field, len(value), mostBindField)
 		}
 		if strings.IndexByte(value, 0) >= 0 {
 			fault("%s contains a NUL octet: remove it", field)
 		}
 	}
-	text("SystemID", c.SystemID, 15, fmt.Sprintf("%q ", c.SystemID))
-	text("Password", c.Password, 8, "")
-	text("SystemType", c.SystemType, 12, fmt.Sprintf("%q ", c.SystemType))
-	text("AddressRange", c.AddressRange, 40, fmt.Sprintf("%q ", c.AddressRange))
+	text("SystemID", c.SystemID)
+	text("Password", c.Password)
+	text("SystemType", c.SystemType)
+	text("AddressRange", c.AddressRange)
+	if _, err := netip.ParseAddr(c.LocalAddress); err != nil && c.LocalAddress != "" {
+		fault("LocalAddress %q is not an IP address: use one of this host, without a port", c.LocalAddress)
+	}
 	if c.Mode > Receiver {
 		fault("Mode %d is not known: use Transceiver, Transmitter or Receiver", uint8(c.Mode))
 	}

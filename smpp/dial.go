@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 )
 
@@ -25,7 +26,12 @@ func Dial(ctx context.Context, cfg Config) (net.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.ConnectTimeout, limit)
 	defer cancel()
 
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", cfg.Address)
+	var dialer net.Dialer
+	if cfg.LocalAddress != "" {
+		ip := netip.MustParseAddr(cfg.LocalAddress) // Validate has seen it
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0))
+	}
+	conn, err := dialer.DialContext(ctx, "tcp", cfg.Address)
 	if err != nil {
 		return nil, fmt.Errorf("smpp: connect: %w", because(ctx, err))
 	}

@@ -10,15 +10,17 @@ import (
 type Account struct {
 	// Address of the SMSC as host:port, or a list of them that take turns when one cannot be reached or refuses the bind.
 	Address []string `yaml:"address"`
+	// IP address of this host to connect from, where the SMSC allows only one. Default: the system chooses.
+	LocalAddress string `yaml:"local_address"`
 	// TLS to the SMSC.
 	TLS TLS `yaml:"tls"`
-	// Name to bind with, at most 15 octets.
+	// Name to bind with, at most 15 octets by the specification; a longer one is sent as it is, with a warning.
 	SystemID string `yaml:"system_id"`
-	// Password to bind with, at most 8 octets: {env: NAME}, {file: PATH}, or a literal, which is accepted with a warning.
+	// Password to bind with, at most 8 octets by the specification, and sent as it is: {env: NAME}, {file: PATH}, or a literal, which is accepted with a warning.
 	Password Secret `yaml:"password"`
 	// Kind of system, at most 12 octets, as the SMSC asks for it. Default empty.
 	SystemType string `yaml:"system_type"`
-	// How to bind: transceiver, or transmitter+receiver for two sessions that make one bind. Default transceiver.
+	// How to bind: transceiver, transmitter+receiver for two sessions that make one bind, or transmitter for an account that may only submit: neither receipts nor messages from phones come over it. Default transceiver.
 	Bind BindMode `yaml:"bind"`
 	// Binds of this instance, 1 to 100; they share the account's pace. Default 1.
 	Binds int `yaml:"binds"`
@@ -48,6 +50,8 @@ type Account struct {
 	Rate Rate `yaml:"rate"`
 	// How far submits may run ahead of their answers.
 	Window Window `yaml:"window"`
+	// How long a bind waits for its response, 1s to 5m. Default 30s.
+	BindTimeout time.Duration `yaml:"bind_timeout"`
 	// How long a submit_sm waits for its response before its outcome is unknown, 1s to 10m. Default 30s.
 	ResponseTimeout time.Duration `yaml:"response_timeout"`
 	// Probing of an idle bind.

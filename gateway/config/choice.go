@@ -40,9 +40,12 @@ type BindMode string
 const (
 	Transceiver         BindMode = "transceiver"
 	TransmitterReceiver BindMode = "transmitter+receiver"
+	Transmitter         BindMode = "transmitter"
 )
 
-func (BindMode) words() []string { return []string{string(Transceiver), string(TransmitterReceiver)} }
+func (BindMode) words() []string {
+	return []string{string(Transceiver), string(TransmitterReceiver), string(Transmitter)}
+}
 
 // UnmarshalText accepts one of the bind modes.
 func (m *BindMode) UnmarshalText(text []byte) error { return unmarshalChoice(m, text) }

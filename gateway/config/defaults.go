@@ -37,6 +37,7 @@ func (a *Account) setDefaults() {
 		Mark:             true,
 		QueueFull:        QueueFullAccount,
 		Rate:             Rate{ProbeBudget: 0.002},
+		BindTimeout:      30 * time.Second,
 		ResponseTimeout:  30 * time.Second,
 		EnquireLink:      EnquireLink{Interval: 30 * time.Second, Timeout: 10 * time.Second},
 		Unknown:          Unknown{Policy: UnknownRetry, Max: 1},

@@ -46,6 +46,21 @@ func (c *Config) Effective() ([]byte, error) {
 	return out, nil
 }
 
+// bindField is a text of the bind and what the specification allows of it.
+type bindField struct {
+	key, value string
+	limit      int // octets
+}
+
+func (a *Account) bindFields() []bindField {
+	return []bindField{
+		{"system_id", a.SystemID, 15},
+		{"password", a.Password.Value(), 8},
+		{"system_type", a.SystemType, 12},
+		{"address_range", a.AddressRange, 40},
+	}
+}
+
 // sorted yields the elements of m in the order of their names.
 func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {

@@ -48,7 +48,7 @@ accounts: {acme: {address: "h:1", system_id: s, password: geheim42}}
 
 func TestFaultsShowNoSecret(t *testing.T) {
 	for _, text := range []string{
-		"accounts: {acme: {address: 'h:1', system_id: s, password: geheim42-and-more}}",
+		"accounts: {acme: {address: 'h:1', system_id: s, password: '" + strings.Repeat("geheim42", 200) + "'}}",
 		"accounts: {acme: {address: 'h:1', system_id: s, password: [geheim42]}}",
 		"accounts: {acme: {address: 'h:1', system_id: s, password: geheim42}} }",
 		minimal + "nats: {url: 'nats://u:geheim42@h'}",

@@ -80,9 +80,12 @@ func (v *validator) required(path, value, remedy string) bool {
 	return value != ""
 }
 
-func (v *validator) octets(path, value string, limit int) {
-	if len(value) > limit {
-		v.add(path, value, fmt.Sprintf("has %d octets", len(value)), fmt.Sprintf("SMPP takes at most %d", limit))
+// mostOctets is the most that a field of the bind may have. The specification has 8 to 40 octets; see [Config.Warnings].
+const mostOctets = 1024
+
+func (v *validator) octets(path, value string) {
+	if len(value) > mostOctets {
+		v.add(path, "", fmt.Sprintf("has %d octets", len(value)), fmt.Sprintf("use at most %d", mostOctets))
 	}
 	v.plain(path, value)
 }
@@ -260,11 +263,12 @@ func (v *validator) account(at string, a *Account) {
 		}
 	}
 	if v.required(at+".system_id", a.SystemID, "write the name that the SMSC knows you by") {
-		v.octets(at+".system_id", a.SystemID, 15)
+		v.octets(at+".system_id", a.SystemID)
 	}
 	v.password(at+".password", a.Password)
-	v.octets(at+".system_type", a.SystemType, 12)
-	v.octets(at+".address_range", a.AddressRange, 40)
+	v.octets(at+".system_type", a.SystemType)
+	v.octets(at+".address_range", a.AddressRange)
+	v.localAddress(at+".local_address", a.LocalAddress)
 	v.pair(at+".tls", a.TLS.Cert, a.TLS.Key)
 	if !a.TLS.Enabled && a.TLS != (TLS{}) {
 		v.add(at+".tls", "", "has settings but is not enabled", "add enabled: true, or remove it")
@@ -277,6 +281,7 @@ func (v *validator) account(at string, a *Account) {
 	v.statuses(at, a)
 	v.pace(at, a)
 	v.span(at+".validity.min", a.Validity.Min, 0, day)
+	v.span(at+".bind_timeout", a.BindTimeout, time.Second, 5*time.Minute)
 	v.span(at+".response_timeout", a.ResponseTimeout, time.Second, 10*time.Minute)
 	v.span(at+".enquire_link.interval", a.EnquireLink.Interval, time.Second, 10*time.Minute)
 	v.span(at+".enquire_link.timeout", a.EnquireLink.Timeout, time.Second, 5*time.Minute)
@@ -309,10 +314,16 @@ func (v *validator) password(at string, s Secret) {
 		v.add(at, "", "is missing", "write {env: NAME} or {file: PATH}")
 		return
 	}
-	if len(s.value) > 8 {
-		v.add(at, "", fmt.Sprintf("has %d octets", len(s.value)), "SMPP takes at most 8")
+	v.octets(at, s.value)
+}
+
+func (v *validator) localAddress(at, addr string) {
+	if addr == "" {
+		return
 	}
-	v.plain(at, s.value)
+	if _, err := netip.ParseAddr(addr); err != nil {
+		v.add(at, addr, "is not an IP address", "use one of this host, without a port, for example 192.0.2.7")
+	}
 }
 
 func (v *validator) idTLV(at, tag string) {

@@ -50,6 +50,13 @@ func (c *Config) Warnings() []string {
 			warn("accounts."+name+".password", literal)
 			plain = true
 		}
+		for _, field := range a.bindFields() {
+			if len(field.value) > field.limit {
+				warn("accounts."+name+"."+field.key, fmt.Sprintf(
+					"has %d octets, beyond the %d of the specification (SMPP 3.4 section 4.1); it is sent as it is, and some SMSCs refuse or cut it",
+					len(field.value), field.limit))
+			}
+		}
 	}
 	for _, f := range c.open {
 		switch {

@@ -4,13 +4,13 @@ package pdu
 // sections 4.1.1, 4.1.3 and 4.1.5).
 type Bind struct {
 	Command          CommandID // which of the three; IDBindTransceiver when zero
-	SystemID         string    // at most 15 octets
-	Password         string    // at most 8 octets
-	SystemType       string    // at most 12 octets
+	SystemID         string    // at most 15 octets by the specification; up to 1024 are written, as of the others
+	Password         string    // at most 8 octets by the specification
+	SystemType       string    // at most 12 octets by the specification
 	InterfaceVersion uint8     // 0x34 for SMPP 3.4, 0x50 for SMPP 5.0
 	AddrTON          uint8
 	AddrNPI          uint8
-	AddressRange     string // at most 40 octets
+	AddressRange     string // at most 40 octets by the specification
 }
 
 // CommandID returns the command id of the bind.
@@ -24,11 +24,11 @@ func (p *Bind) CommandID() CommandID {
 // AppendBody writes the body behind dst.
 func (p *Bind) AppendBody(dst []byte) ([]byte, error) {
 	w := writer{b: dst}
-	w.cstring("system_id", []byte(p.SystemID), maxSystemID)
-	w.cstring("password", []byte(p.Password), maxPassword)
-	w.cstring("system_type", []byte(p.SystemType), maxSystemType)
+	w.cstring("system_id", []byte(p.SystemID), maxBindField)
+	w.cstring("password", []byte(p.Password), maxBindField)
+	w.cstring("system_type", []byte(p.SystemType), maxBindField)
 	w.b = append(w.b, p.InterfaceVersion, p.AddrTON, p.AddrNPI)
-	w.cstring("address_range", []byte(p.AddressRange), maxAddressRange)
+	w.cstring("address_range", []byte(p.AddressRange), maxBindField)
 	return w.done(dst)
 }
 

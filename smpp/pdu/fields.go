@@ -8,16 +8,18 @@ import (
 // Lengths of the C-octet strings, in octets without the terminating NUL that
 // the specification counts (SMPP 3.4 sections 5.2 and 4.7.1).
 const (
-	maxSystemID     = 15
-	maxPassword     = 8
-	maxSystemType   = 12
-	maxAddressRange = 40
-	maxServiceType  = 5
-	maxAddr         = 20
-	maxDataAddr     = 64 // addresses of data_sm and alert_notification
-	maxListName     = 20
-	maxMessageID    = 64
-	timeLen         = 16 // an SMPP time is empty or exactly this long
+	maxSystemID    = 15
+	maxPassword    = 8
+	maxServiceType = 5
+	maxAddr        = 20
+	maxDataAddr    = 64 // addresses of data_sm and alert_notification
+	maxListName    = 20
+	maxMessageID   = 64
+	timeLen        = 16 // an SMPP time is empty or exactly this long
+
+	// maxBindField is what is written of a field of the bind, where operators give
+	// out more than the specification has: such a PDU can be read all the same.
+	maxBindField = 1024
 
 	// maxShortMessage is the most sm_length can announce by SMPP 3.4 section
 	// 5.2.21. SMPP 5.0 allows 255, which is accepted on receipt.

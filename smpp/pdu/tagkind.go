@@ -33,8 +33,8 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// width returns the length of an integer kind in octets, or 0 for the others.
-func (k Kind) width() int {
+// Width returns the length of an integer kind in octets, or 0 for the others.
+func (k Kind) Width() int {
 	switch k {
 	case KindUint8:
 		return 1

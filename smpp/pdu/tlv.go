@@ -80,17 +80,13 @@ func Uint32TLV(tag Tag, v uint32) TLV {
 // CStringTLV returns a TLV whose value is s and a NUL.
 func CStringTLV(tag Tag, s string) TLV { return TLV{Tag: tag, Value: append([]byte(s), 0)} }
 
-// tlvs writes the list. An integer of the wrong width is refused: the peer would
-// read another value, or answer with StatusInvTLVLen. Other lengths are left to
-// the caller, since centres differ in what they take.
+// tlvs writes the list. Lengths are left to the caller, those of integers too:
+// some centres use the tags of the specification with a width of their own. See
+// [Kind.Width].
 func (w *writer) tlvs(t TLVs) {
 	for i := range t {
 		if len(t[i].Value) > maxTLVLen {
 			w.fail(t[i].Tag.String(), len(t[i].Value), maxTLVLen, "")
-			return
-		}
-		if kind := t[i].Tag.Kind(); kind.width() != 0 && kind.width() != len(t[i].Value) {
-			w.fail(t[i].Tag.String(), len(t[i].Value), kind.width(), "is not a "+kind.String())
 			return
 		}
 		w.b = binary.BigEndian.AppendUint16(w.b, uint16(t[i].Tag))
