@@ -42,18 +42,20 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 	}
 	e.onAir = split.Parts
 	source, dest := msg.Source(), msg.Dest()
+	name, err := a.senderName(source.Digits)
+	if err != nil {
+		return malformed("from", err)
+	}
 	for i := range split.Segments {
 		sm := &pdu.SubmitSM{
-			ServiceType: []byte(msg.ServiceType), Source: wire(source), Dest: wire(dest),
+			ServiceType: []byte(msg.ServiceType), Source: pdu.Address{TON: source.TON, NPI: source.NPI, Addr: name}, Dest: wire(dest),
 			ProtocolID: octetOr0(msg.ProtocolID), PriorityFlag: octetOr0(msg.PriorityFlag),
 			ValidityPeriod: validity, DataCoding: split.DataCoding,
 		}
 		if msg.ReplaceIfPresent {
 			sm.ReplaceIfPresent = 1
 		}
-		if msg.Receipt {
-			sm.RegisteredDelivery = 1 // a receipt for success and failure, SMPP 3.4 section 5.2.17
-		}
+		sm.RegisteredDelivery = registeredDelivery(msg)
 		if a.cfg.Mark {
 			sm.TLVs = append(sm.TLVs, pdu.Uint16TLV(pdu.TagUserMessageReference, mark(job.Seq(), i+1)))
 		}
@@ -159,8 +161,74 @@ func (a *account) encodeText(msg *queue.Message, reference uint16) (text.Encoded
 		o.Encoding = text.Latin1
 	case queue.EncodingAuto, queue.EncodingBinary:
 	}
-	return text.Encode(msg.Text, o)
+	words := strings.TrimPrefix(msg.Text, "\uFEFF") // a byte order mark is no text
+	if a.cfg.Text.AvoidLatin1 && o.Encoding == text.Auto && o.Alphabet == text.AlphabetLatin1 && !inGSM7(words) {
+		o.Encoding = text.UCS2 // the SMSC drops the letters that GSM 7-bit lacks
+	}
+	split, err := text.Encode(words, o)
+	if err == nil && msg.Flash {
+		split.DataCoding, err = flash(split.DataCoding)
+	}
+	return split, err
 }
+
+// The data_codings of texts, SMPP 3.4 section 5.2.19; those with message class 0 are of 3GPP TS 23.038 section 4.
+const (
+	dataCodingDefault = 0x00
+	dataCodingUCS2    = 0x08
+	dataCodingFlash   = 0x10 // the default alphabet, class 0
+)
+
+// inGSM7 reports whether GSM 7-bit has all letters of a text.
+func inGSM7(words string) bool {
+	_, err := text.Encode(words, text.Options{Encoding: text.GSM7})
+	return err == nil
+}
+
+// flash is a data_coding with message class 0.
+func flash(dataCoding uint8) (uint8, error) {
+	switch dataCoding {
+	case dataCodingDefault:
+		return dataCodingFlash, nil
+	case dataCodingUCS2:
+		return dataCodingFlash | dataCodingUCS2, nil
+	}
+	return 0, errors.New("flash: only texts in the default alphabet or UCS2 can be flash messages; leave out encoding")
+}
+
+// registeredDelivery says which receipts the SMSC shall send, SMPP 3.4 section 5.2.17.
+func registeredDelivery(msg *queue.Message) uint8 {
+	const success, failure, intermediate = 1, 2, 1 << 4
+	switch {
+	case !msg.Receipt:
+		return 0
+	case msg.ReceiptFor == queue.ReceiptFailure:
+		return failure
+	case msg.ReceiptFor == queue.ReceiptIntermediate:
+		return success | intermediate
+	}
+	return success // of success and failure
+}
+
+// senderName writes a sender as the account's alphabet has its letters.
+func (a *account) senderName(name string) ([]byte, error) {
+	ascii := !strings.ContainsFunc(name, func(r rune) bool { return r > '~' })
+	if ascii {
+		return []byte(name), nil
+	}
+	alphabet := a.alphabet()
+	if alphabet == text.AlphabetGSM7Packed {
+		alphabet = text.AlphabetGSM7 // addresses are octets
+	}
+	split, err := text.Encode(name, text.Options{Encoding: text.GSM7, Alphabet: alphabet})
+	if err != nil || len(split.Segments) != 1 || len(split.Segments[0].ShortMessage) > maxSender {
+		return nil, errors.New("has letters that the account's alphabet lacks, or too many: want letters of GSM 7-bit")
+	}
+	return split.Segments[0].ShortMessage, nil
+}
+
+// maxSender is the longest source_addr, SMPP 3.4 section 4.4.1.
+const maxSender = 20
 
 // mostSegments is the most segments that a message of the account may have.
 func (a *account) mostSegments() int { return a.cfg.Text.MaxSegments }

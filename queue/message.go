@@ -31,6 +31,16 @@ const (
 	UnknownHold  UnknownPolicy = "hold"
 )
 
+// ReceiptFor says which receipts are wanted.
+type ReceiptFor string
+
+// The receipts of the contract.
+const (
+	ReceiptFinal        ReceiptFor = ""             // "receipt": true
+	ReceiptFailure      ReceiptFor = "failure"      // only when the message was not delivered
+	ReceiptIntermediate ReceiptFor = "intermediate" // of states on the way too
+)
+
 // TLV is an optional parameter that the sender of a message asks for. The queue
 // does not know the names: the gateway resolves them.
 type TLV struct {
@@ -59,8 +69,13 @@ type Message struct {
 	Encoding   Encoding
 	// UDH is a user data header to send in front of Text or Data.
 	UDH []byte
-	// Receipt asks the SMSC for a delivery receipt.
-	Receipt bool
+	// Flash shows the text at once on the phone and stores it nowhere (message
+	// class 0); it needs Text.
+	Flash bool
+	// Receipt asks the SMSC for a delivery receipt, ReceiptFor for which: of every
+	// final state unless it says otherwise.
+	Receipt    bool
+	ReceiptFor ReceiptFor
 	// ExpiresIn counts from the time the stream stored the message, ExpiresAt is
 	// absolute; at most one is given, above 0 and up to 7 days.
 	ExpiresIn time.Duration
@@ -114,7 +129,8 @@ type wireMessage struct {
 	DataCoding       *uint8            `json:"data_coding,omitempty"`
 	Encoding         Encoding          `json:"encoding,omitempty"`
 	UDH              string            `json:"udh,omitempty"`
-	Receipt          bool              `json:"receipt,omitempty"`
+	Flash            bool              `json:"flash,omitempty"`
+	Receipt          any               `json:"receipt,omitempty"` // true, or a word
 	ExpiresIn        string            `json:"expires_in,omitempty"`
 	ExpiresAt        string            `json:"expires_at,omitempty"`
 	IfUnknown        UnknownPolicy     `json:"if_unknown,omitempty"`
@@ -139,9 +155,15 @@ func (m *Message) MarshalJSON() ([]byte, error) {
 		V: ContractVersion, ID: m.ID,
 		From: m.From, FromTON: m.FromTON, FromNPI: m.FromNPI, To: m.To, ToTON: m.ToTON, ToNPI: m.ToNPI,
 		Text: m.Text, Data: m.Data, DataCoding: m.DataCoding, Encoding: m.Encoding, UDH: hex.EncodeToString(m.UDH),
-		Receipt: m.Receipt, IfUnknown: m.IfUnknown,
+		Flash: m.Flash, IfUnknown: m.IfUnknown,
 		ServiceType: m.ServiceType, ProtocolID: m.ProtocolID, PriorityFlag: m.PriorityFlag,
 		ReplaceIfPresent: m.ReplaceIfPresent, Tenant: m.Tenant, Meta: m.Meta,
+	}
+	switch {
+	case m.Receipt && m.ReceiptFor != ReceiptFinal:
+		w.Receipt = m.ReceiptFor
+	case m.Receipt:
+		w.Receipt = true
 	}
 	if m.ExpiresIn != 0 {
 		w.ExpiresIn = m.ExpiresIn.String()

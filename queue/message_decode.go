@@ -109,7 +109,9 @@ func (d *decoder) field(name string, value []byte) (err error) {
 	case "udh":
 		m.UDH, err = decodeHex(value)
 	case "receipt":
-		m.Receipt, err = decodeBool(value)
+		m.Receipt, m.ReceiptFor, err = decodeReceipt(value)
+	case "flash":
+		m.Flash, err = decodeBool(value)
 	case "expires_in":
 		m.ExpiresIn, err = decodeDuration(value)
 	case "expires_at":
@@ -173,6 +175,20 @@ func decodeOctet(value []byte) (*uint8, error) {
 	}
 	octet := uint8(n)
 	return &octet, nil
+}
+
+func decodeReceipt(value []byte) (asked bool, which ReceiptFor, err error) {
+	switch string(value) {
+	case "true":
+		return true, ReceiptFinal, nil
+	case "false":
+		return false, ReceiptFinal, nil
+	case `"failure"`:
+		return true, ReceiptFailure, nil
+	case `"intermediate"`:
+		return true, ReceiptIntermediate, nil
+	}
+	return false, ReceiptFinal, errors.New(`want true, false, "failure" or "intermediate"`)
 }
 
 func decodeBool(value []byte) (bool, error) {

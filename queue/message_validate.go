@@ -10,6 +10,7 @@ import (
 
 // Limits of the contract.
 const (
+	maxName        = 11 // characters of an alphanumeric sender, 3GPP TS 23.040 section 9.1.2.5
 	maxValidity    = 7 * 24 * time.Hour
 	maxIDLength    = 128
 	maxAddress     = 20 // SMPP 3.4 section 4.4.1: 21 octets with the NUL
@@ -92,9 +93,22 @@ func faultOfFrom(s string, ton *uint8) string {
 		return ""
 	case ton == nil && s[0] == '+' && !validNumber(s):
 		return fmt.Sprintf("after a + want 1 to %d digits and nothing else; give from_ton with anything else", maxAddress)
+	case ton == nil && !printableASCII(s):
+		return faultOfName(s)
 	default:
 		return faultOfAddress(s)
 	}
+}
+
+// faultOfName takes a sender's name with letters beyond ASCII; the account's alphabet decides whether it can be written.
+func faultOfName(s string) string {
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "want printable characters"
+	}
+	if utf8.RuneCountInString(s) > maxName {
+		return fmt.Sprintf("want at most %d characters in a name", maxName)
+	}
+	return ""
 }
 
 func validNumber(s string) bool {
@@ -119,6 +133,8 @@ func (m *Message) faultOfText() string {
 		return "missing; want text, or data with data_coding"
 	case m.Text != "" && m.Data != nil:
 		return "want either text or data, not both"
+	case m.Flash && m.Data != nil:
+		return "want text with flash; with data give the data_coding of class 0"
 	case m.Text != "" && m.Encoding == EncodingBinary:
 		return "cannot be sent with encoding binary; use data"
 	case !utf8.ValidString(m.Text):

@@ -143,6 +143,8 @@ type Text struct {
 	Language Language `yaml:"language"`
 	// Replace characters that the alphabet lacks by lookalikes, rather than send the text as UCS2. Default false.
 	Transliterate bool `yaml:"transliterate"`
+	// With default_alphabet latin1: send a text with letters that GSM 7-bit lacks as UCS2, for SMSCs that drop them when they convert. Default false.
+	AvoidLatin1 bool `yaml:"avoid_latin1"`
 	// Tag of a vendor TLV, 0x1400 to 0x3FFF, that carries the delivery id. Default none.
 	IDTLV string `yaml:"id_tlv"`
 }
