@@ -32,7 +32,8 @@ type presence struct {
 	name   string
 	nonce  string
 	start  time.Time
-	alone  bool // when the gateway starts no other can be connected to its own server
+	lanes  []queue.Lane // that this instance serves
+	alone  bool         // when the gateway starts no other can be connected to its own server
 	kick   chan struct{}
 
 	revision uint64
@@ -60,6 +61,11 @@ func (g *Gateway) openPresence(ctx context.Context) error {
 		client: g.client, log: g.log, name: g.cfg.Instance, nonce: rand.Text(), start: time.Now(), alone: g.embedded != nil,
 		kick: make(chan struct{}, 1), tenures: map[string]*tenure{},
 	}
+	for _, name := range sortedKeys(g.cfg.Routes) {
+		for _, l := range lanesOf(name, g.cfg.Routes[name]) {
+			p.lanes = append(p.lanes, l.Lane)
+		}
+	}
 	lease := p.lease(nil)
 	for name, cfg := range g.cfg.Accounts {
 		p.tenures[name] = &tenure{}
@@ -80,7 +86,7 @@ func (p *presence) lease(parts map[string]queue.Part) queue.Lease {
 	if parts == nil {
 		parts = map[string]queue.Part{}
 	}
-	return queue.Lease{Nonce: p.nonce, Started: p.start.UTC(), Parts: parts}
+	return queue.Lease{Nonce: p.nonce, Started: p.start.UTC(), Parts: parts, Lanes: p.lanes}
 }
 
 // look reads who lives.

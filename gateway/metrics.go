@@ -27,6 +27,7 @@ type metrics struct {
 	inboundFault *prometheus.CounterVec   // account
 	duplicates   *prometheus.CounterVec   // account
 	clockJumps   prometheus.Counter
+	unserved     prometheus.Gauge
 	buildInfo    *prometheus.GaugeVec // version, commit
 }
 
@@ -93,6 +94,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "sluice_possible_duplicates_total",
 			Help: "Submits of a message whose earlier submit had an unknown outcome.",
 		}, []string{"account"}),
+		unserved: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "sluice_unserved_messages",
+			Help: "Messages on subjects that no instance serves, as the instance that watches their deadlines sees it.",
+		}),
 		clockJumps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_clock_jumps_total",
 			Help: "Times that the clock of the machine was found to have been set by more than 2 s.",
@@ -104,7 +109,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	if r != nil {
 		r.MustRegister(m.submits, m.answers, m.latency, m.binds, m.bindsWanted, m.reconnects, m.inFlight, m.panics,
-			m.late, m.receipts, m.unread, m.inbound, m.inboundFault, m.duplicates, m.clockJumps, m.buildInfo)
+			m.late, m.receipts, m.unread, m.inbound, m.inboundFault, m.duplicates, m.clockJumps, m.unserved, m.buildInfo)
 	}
 	return m
 }

@@ -18,6 +18,8 @@ type Lease struct {
 	Started time.Time `json:"started"`
 	// Parts are what the instance has of each account that it serves.
 	Parts map[string]Part `json:"parts"`
+	// Lanes are the routes and classes that the instance serves.
+	Lanes []Lane `json:"lanes,omitempty"`
 }
 
 // Part is what one instance has of one account.

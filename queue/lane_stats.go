@@ -20,8 +20,8 @@ type LaneStats struct {
 	WaitingPulls int
 	// Oldest is the age of the oldest message that is not settled, 0 without one.
 	Oldest time.Duration
-	// Orphan marks a subject that holds messages and has no consumer: no route
-	// leads anywhere. Lane is zero when the subject is not one of a lane.
+	// Orphan marks a subject that holds messages and that nobody serves: it has no
+	// consumer, or no live instance has the route and class. Lane is zero when the subject is not one of a lane.
 	Orphan bool
 	// Subject is where the messages are published.
 	Subject string
@@ -55,8 +55,23 @@ func (c *Client) LaneStats(ctx context.Context) ([]LaneStats, error) {
 		}
 		stats = append(stats, s)
 	}
-	slices.SortFunc(stats, func(a, b LaneStats) int { return strings.Compare(a.Subject, b.Subject) })
-	return stats, nil
+	slices.SortFunc(stats, compareSubjects)
+	return stats, c.flagUnserved(ctx, stats)
+}
+
+func compareSubjects(a, b LaneStats) int { return strings.Compare(a.Subject, b.Subject) }
+
+// flagUnserved marks the lanes with messages that have a consumer, and no instance that pulls from it.
+func (c *Client) flagUnserved(ctx context.Context, stats []LaneStats) error {
+	served, known, err := c.servedLanes(ctx)
+	if err != nil || !known {
+		return err
+	}
+	for i := range stats {
+		s := &stats[i]
+		s.Orphan = s.Orphan || s.Pending+s.AckPending > 0 && !served[s.Lane]
+	}
+	return nil
 }
 
 func (c *Client) addOrphans(ctx context.Context, stream jetstream.Stream, bySubject map[string]LaneStats) error {

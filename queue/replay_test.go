@@ -354,7 +354,7 @@ func TestReplayOfWhatCannotBeRead(t *testing.T) {
 	b := newBench(t, benchConfig{})
 	for class, c := range map[string]struct{ payload, reason, word string }{
 		"field":     {`{"v":1,"id":"f","to":"+15550100","text":"x","fancy":1,"expires_in":"5m"}`, "unknown_field", `unknown field "fancy"`},
-		"malformed": {`{"v":1,"id":"g","to":"+15550100","text":"x","receipt":"yes"}`, "malformed", "receipt: want true or false"},
+		"malformed": {`{"v":1,"id":"g","to":"+15550100","text":"x","receipt":"yes"}`, "malformed", "receipt: want true, false"},
 	} {
 		i := b.intakeOfRaw(class, []byte(c.payload))
 		job := b.next(i)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Limits of a sweep.
@@ -38,6 +39,8 @@ type sweptLane struct {
 	next  uint64 // where to read on
 	again time.Time
 	due   deadlines
+	// unserved: nobody has a consumer that is of account, and whether a message was handed out its record tells.
+	unserved bool
 }
 
 // dueMessage is a message whose deadline is near.
@@ -139,7 +142,7 @@ func (s *Sweeper) endDue(ctx context.Context, l *sweptLane, now time.Time) (ende
 		}
 		free <- struct{}{}
 		working.Go(func() {
-			done, won, err := s.end(ctx, l.lane, seq, seq <= delivered, now)
+			done, won, err := s.end(ctx, l, seq, seq <= delivered, now)
 			mu.Lock()
 			defer mu.Unlock()
 			<-free
@@ -159,6 +162,12 @@ func (s *Sweeper) endDue(ctx context.Context, l *sweptLane, now time.Time) (ende
 // delivered returns up to which sequence messages of the lane were handed out, or may have been.
 func (s *Sweeper) delivered(ctx context.Context, l *sweptLane) (uint64, error) {
 	i := s.intake
+	if l.unserved {
+		_, err := i.client.js.Consumer(ctx, i.names.mt, durable(l.Lane))
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return 0, nil // nobody was handed anything, or its record tells
+		}
+	}
 	i.mu.Lock()
 	stale := l.markIsStale(i.client.nc.ConnectedServerId())
 	i.mu.Unlock()
@@ -183,7 +192,7 @@ func (s *Sweeper) delivered(ctx context.Context, l *sweptLane) (uint64, error) {
 
 // end ends one message unless it is in flight. Done is false when it is to be looked at again, won says that it was
 // ended here.
-func (s *Sweeper) end(ctx context.Context, l *lane, seq uint64, delivered bool, now time.Time) (done, won bool, err error) {
+func (s *Sweeper) end(ctx context.Context, l *sweptLane, seq uint64, delivered bool, now time.Time) (done, won bool, err error) {
 	i := s.intake
 	m, err := i.client.readLeader(ctx, i.names.mt, readRequest{Seq: seq})
 	if errors.Is(err, errNoMessage) {
@@ -192,15 +201,17 @@ func (s *Sweeper) end(ctx context.Context, l *lane, seq uint64, delivered bool, 
 	if err != nil {
 		return false, false, err
 	}
-	d := i.sweptDelivery(l, m)
-	if delivered {
+	d := i.sweptDelivery(l.lane, m)
+	if delivered || l.unserved {
 		// A record that is closed says that nobody has the message. Without one it is with somebody, or with somebody who
 		// died: what became of it must be found out when it is delivered again.
 		record, _, err := i.client.readRecord(ctx, seq)
-		if err != nil || record == nil || record.Open {
+		if err != nil || record == nil && delivered || record != nil && record.Open {
 			return false, false, err
 		}
-		d.state, d.count = record.State, record.Delivery
+		if record != nil {
+			d.state, d.count, delivered = record.State, record.Delivery, true
+		}
 	}
 	o := s.expire(d.State(), d.deadline(), now)
 	o.Carry(d.State())

@@ -38,7 +38,8 @@ http: nowhere
 accounts:
   acme:
     address: smsc.example.net
-    system_id: a-system-id-that-is-far-too-long
+    system_id: sluice
+    binds: 0
     password: secret99
     window: {max: -1}
     response_timeout: 0s
@@ -48,7 +49,7 @@ accounts:
 		if err == nil {
 			t.Errorf("%s accepts the file: %s", command, out)
 		}
-		contains(t, command, errs, "http", "accounts.acme.address", "accounts.acme.system_id", "accounts.acme.window.max",
+		contains(t, command, errs, "http", "accounts.acme.address", "accounts.acme.binds", "accounts.acme.window.max",
 			"accounts.acme.response_timeout")
 		if strings.Contains(errs, "secret99") {
 			t.Errorf("%s shows the password", command)

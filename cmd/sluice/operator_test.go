@@ -222,7 +222,7 @@ func TestOperatorsCommands(t *testing.T) {
 	publishRaw(t, url, "sms.mt.main.bulk", `{"v":1,"id":"new","to":"+11100","text":"x","fancy":true}`)
 	waitsFor(t, url, "new", queue.PlaceDeferred)
 	out, errs = call(t, url, 1, "deferred", "replay", "--all")
-	contains(t, "replay --all", out+errs, "receipt: want true or false", `unknown field "fancy"`, "--force", "2 of 2 messages stay deferred")
+	contains(t, "replay --all", out+errs, "receipt: want true, false", `unknown field "fancy"`, "--force", "2 of 2 messages stay deferred")
 	_, errs = call(t, url, 2, "deferred", "drop")
 	contains(t, "drop of nothing in particular", errs, "--all")
 	out, _ = call(t, url, 0, "deferred", "drop", "bad", "--dry-run")
