@@ -69,6 +69,8 @@ type LaneStatus struct {
 	HandedOut     uint64  `json:"handed_out"` // in flight, or waiting for their next attempt
 	OldestSeconds float64 `json:"oldest_seconds"`
 	Unserved      bool    `json:"unserved,omitempty"` // no route leads from there
+	// PausedUntil: somebody has paused the lane's consumer.
+	PausedUntil time.Time `json:"paused_until,omitzero"`
 }
 
 // status answers with all accounts and lanes, or with one account (?account=x): 503 when that cannot submit.
@@ -117,6 +119,6 @@ func (g *Gateway) accountStatus() []AccountStatus {
 func laneStatus(l queue.LaneStats) LaneStatus {
 	return LaneStatus{
 		Route: l.Route, Class: l.Class, Subject: printable.String(l.Subject), Queued: l.Pending, HandedOut: l.AckPending,
-		OldestSeconds: l.Oldest.Seconds(), Unserved: l.Orphan,
+		OldestSeconds: l.Oldest.Seconds(), Unserved: l.Orphan, PausedUntil: l.Paused,
 	}
 }

@@ -24,6 +24,8 @@ type Backlog struct {
 	Redelivered uint64 `json:"redelivered"`
 	// Orphan: no gateway takes messages from this lane.
 	Orphan bool `json:"orphan,omitempty"`
+	// PausedUntil: somebody has paused the lane's consumer.
+	PausedUntil time.Time `json:"paused_until,omitzero"`
 }
 
 // Backlogs counts what every lane holds, sorted by route and class. The numbers
@@ -50,6 +52,7 @@ func (c *Client) Backlogs(ctx context.Context) ([]Backlog, error) {
 	for _, s := range stats {
 		b := of(s.Lane)
 		b.Queued, b.Redelivered, b.Orphan = s.Pending, s.Redelivered, s.Orphan
+		b.PausedUntil = s.Paused
 		b.OldestMillis = s.Oldest.Milliseconds()
 		// A record may outlive its message by a moment, or be ahead of the count.
 		b.Waiting = min(waiting[s.Lane], s.AckPending)

@@ -23,6 +23,9 @@ type LaneStats struct {
 	// Orphan marks a subject that holds messages and that nobody serves: it has no
 	// consumer, or no live instance has the route and class. Lane is zero when the subject is not one of a lane.
 	Orphan bool
+	// Paused says until when somebody has paused the consumer: nothing is handed
+	// out. Zero: it is not paused.
+	Paused time.Time
 	// Subject is where the messages are published.
 	Subject string
 }
@@ -39,6 +42,9 @@ func (c *Client) LaneStats(ctx context.Context) ([]LaneStats, error) {
 	for info := range consumers.Info() {
 		s := n.laneStats(info.Config.FilterSubject)
 		s.Pending, s.AckPending = info.NumPending, uint64(info.NumAckPending)
+		if info.Paused && info.Config.PauseUntil != nil {
+			s.Paused = *info.Config.PauseUntil
+		}
 		s.Redelivered, s.WaitingPulls = uint64(info.NumRedelivered), info.NumWaiting
 		bySubject[s.Subject] = s
 	}

@@ -21,6 +21,8 @@ const (
 	PlaceWaiting  Place = "waiting"   // for its next attempt
 	PlaceDeferred Place = "deferred"  // for a person
 	PlaceDone     Place = "done"
+	// PlaceRemoved: it has no final, and somebody else took it out of the stream.
+	PlaceRemoved Place = "removed"
 )
 
 // Trail is what is known of one message.
@@ -141,7 +143,7 @@ func (c *Client) locate(ctx context.Context, t *Trail) error {
 	}
 	m, err := c.readLeader(ctx, c.names.Load().mt, readRequest{Seq: t.Seq})
 	if errors.Is(err, errNoMessage) {
-		return nil // settled, and its events are too old
+		return c.locateRemoved(ctx, t)
 	}
 	if err != nil {
 		return err
@@ -161,6 +163,29 @@ func (c *Client) locate(ctx context.Context, t *Trail) error {
 		t.Place = PlaceInFlight
 	}
 	return err
+}
+
+// locateRemoved tells a message that somebody else took out of the stream from one whose events the journal has dropped.
+func (c *Client) locateRemoved(ctx context.Context, t *Trail) error {
+	if !t.Published.IsZero() { // it may have ended since its events were read
+		now, err := c.readTrail(ctx, t.Seq, t.ID, t.Published)
+		if err != nil {
+			return err
+		}
+		if now.final != nil {
+			t.add(now.final)
+			return nil
+		}
+	}
+	stream, err := c.js.Stream(ctx, c.names.Load().events)
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	state := stream.CachedInfo().State
+	if state.FirstSeq <= 1 || !t.Published.IsZero() && t.Published.After(state.FirstTime) {
+		t.Place = PlaceRemoved
+	}
+	return nil
 }
 
 // locateDeferred looks for the copy that waits for a person, which was written

@@ -97,10 +97,17 @@ func (c *Client) readEvents(ctx context.Context, f EventFilter, yield func(Event
 }
 
 // Waiting lists the records of the messages that wait, in no order. Those at work
-// are not among them.
+// are not among them, nor those of messages that a purge took out of the stream.
 func (c *Client) Waiting(ctx context.Context) iter.Seq2[Waiting, error] {
 	return func(yield func(Waiting, error) bool) {
-		if err := c.readWaiting(ctx, func(w Waiting) bool { return yield(w, nil) }); err != nil {
+		stream, err := c.js.Stream(ctx, c.names.Load().mt)
+		if err != nil {
+			yield(Waiting{}, fmt.Errorf("reading the records: %w", err))
+			return
+		}
+		first := stream.CachedInfo().State.FirstSeq
+		err = c.readWaiting(ctx, func(w Waiting) bool { return w.Seq < first || yield(w, nil) })
+		if err != nil {
 			yield(Waiting{}, fmt.Errorf("reading the records: %w", err))
 		}
 	}

@@ -86,6 +86,8 @@ func toCancel(c *cli.Context, client *queue.Client, w which) (seq uint64, id str
 		case queue.PlaceQueued, queue.PlaceInFlight, queue.PlaceWaiting:
 			seq, id = t.Seq, t.ID
 			open = append(open, fmt.Sprintf("%d (%s, tenant %s, %s)", t.Seq, laneOf(t.Route, t.Class), dash(t.Tenant), t.Place))
+		case queue.PlaceRemoved:
+			return 0, "", cli.Exit(fmt.Sprintf("message %d (%s) was %s", t.Seq, dash(t.ID), removedByOthers), exitNotFound)
 		case queue.PlaceDeferred, queue.PlaceDone:
 		}
 	}

@@ -91,6 +91,9 @@ func printTrail(c *cli.Context, t *queue.Trail) error {
 	return nil
 }
 
+// removedByOthers is said of a message that has no final and is not in the stream.
+const removedByOthers = "removed from the stream by somebody else"
+
 // standing says in words where a message is.
 func standing(t *queue.Trail) string {
 	switch t.Place {
@@ -104,6 +107,8 @@ func standing(t *queue.Trail) string {
 		return "queued, never handed out"
 	case queue.PlaceInFlight:
 		return "in flight: a gateway has it, or died with it"
+	case queue.PlaceRemoved:
+		return removedByOthers
 	case queue.PlaceDone:
 	}
 	for i := len(t.Events) - 1; i >= 0; i-- {

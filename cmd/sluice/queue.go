@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -52,6 +53,12 @@ func printQueue(c *cli.Context, lanes []queue.Backlog) error {
 		return err
 	}
 	for i := range lanes {
+		if b := &lanes[i]; !b.PausedUntil.IsZero() {
+			line := fmt.Sprintf("%s: somebody has paused its consumer until %s; `nats consumer resume` ends that", laneOf(b.Route, b.Class), stamp(b.PausedUntil))
+			if err := printLine(c.App.Writer, line); err != nil {
+				return err
+			}
+		}
 		if b := &lanes[i]; b.Orphan {
 			if err := printLine(c.App.Writer, laneOf(b.Route, b.Class)+": no gateway takes messages from it"); err != nil {
 				return err
