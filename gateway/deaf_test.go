@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -16,10 +15,9 @@ import (
 // renewed with one WARN, and new messages get out over the next.
 func TestBindWhoseSubmitsAreNotAnsweredIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := startVirtual(t, testserver.Scenario{Faults: []testserver.Fault{{Kind: testserver.FaultSwallow}}}, "")
+		var log syncLog
+		v := startLogged(t, testserver.Scenario{Faults: []testserver.Fault{{Kind: testserver.FaultSwallow}}}, "", slog.New(slog.NewTextHandler(&log, nil)))
 		defer v.stop()
-		var log bytes.Buffer
-		v.log = slog.New(slog.NewTextHandler(&log, nil))
 		began := time.Now()
 		for n := range 5 {
 			v.publish(t, n, "+15550100")

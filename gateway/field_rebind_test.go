@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"sync"
@@ -23,7 +22,7 @@ import (
 // pipeAccount is an account whose binds reach the fake SMSC over net.Pipe, so that all of it runs in virtual time.
 func pipeAccount(s *testserver.Server, binds int, seed uint64) *account {
 	hosts := newHosts()
-	hosts.random = rand.New(rand.NewPCG(seed, 17)).Float64
+	hosts.random = seeded(seed + 17)
 	a := &account{
 		name: "acme", table: classify.Default(),
 		cfg:   &config.Account{Bind: config.Transceiver, Address: []string{"smsc.example.net:2775"}},

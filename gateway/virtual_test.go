@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -30,11 +31,17 @@ type virtual struct {
 // startVirtual binds the account and lets it send. extra is YAML under the account.
 func startVirtual(t *testing.T, sc testserver.Scenario, extra string) *virtual {
 	t.Helper()
+	return startLogged(t, sc, extra, discard())
+}
+
+// startLogged is startVirtual with a log.
+func startLogged(t *testing.T, sc testserver.Scenario, extra string, log *slog.Logger) *virtual {
+	t.Helper()
 	cfg, err := config.Decode([]byte("accounts:\n  acme:\n    address: \"127.0.0.1:1\"\n    system_id: sluice\n    password: secret\n" + indent(extra)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Gateway{cfg: cfg, log: discard(), metrics: newMetrics(nil), presence: &presence{kick: make(chan struct{}, 1)}}
+	g := &Gateway{cfg: cfg, log: log, metrics: newMetrics(nil), presence: &presence{kick: make(chan struct{}, 1)}}
 	a, lanes, err := g.newAccount("acme", cfg.Accounts["acme"], newHosts())
 	if err != nil {
 		t.Fatal(err)
