@@ -19,24 +19,26 @@ func TestLateTimers(t *testing.T) {
 		{0, 2}, // one at the slot, one within the controller's own tolerance
 		{3 * time.Millisecond, 5},
 		{20 * time.Millisecond, 22},
-		{200 * time.Millisecond, 3}, // real time: what one millisecond catches up
+		{200 * time.Millisecond, 3}, // what one millisecond catches up
 	} {
-		g, _ := gateAt(t, Config{Declared: 1000 / cruise})
-		now := virtualStart()
-		g.controller.OnResult(now, g.controller.OnSend(now, g.binds[0].id), Signal{})
-		g.controller.binds[0].mean, g.controller.binds[0].rtt = time.Second, time.Second // window wide open
-		for range 100 {
-			p := &place{gate: g, bind: g.binds[0], state: waiting, since: now.Add(-time.Second)}
-			g.binds[0].starting.push(p)
-			g.binds[0].reserved++
-			g.reserved++
-			g.starting++
-		}
-		g.startDue(now.Add(time.Millisecond + tt.late))
-		g.timer.Stop()
-		if got := 100 - g.starting; got != tt.want {
-			t.Errorf("timer late by %v: %d started, want %d", tt.late, got, tt.want)
-		}
+		synctest.Test(t, func(t *testing.T) { // where the timer cannot fire before it is stopped
+			g, _ := gateAt(t, Config{Declared: 1000 / cruise})
+			now := virtualStart()
+			g.controller.OnResult(now, g.controller.OnSend(now, g.binds[0].id), Signal{})
+			g.controller.binds[0].mean, g.controller.binds[0].rtt = time.Second, time.Second // window wide open
+			for range 100 {
+				p := &place{gate: g, bind: g.binds[0], state: waiting, since: now.Add(-time.Second)}
+				g.binds[0].starting.push(p)
+				g.binds[0].reserved++
+				g.reserved++
+				g.starting++
+			}
+			g.startDue(now.Add(time.Millisecond + tt.late))
+			g.timer.Stop()
+			if got := 100 - g.starting; got != tt.want {
+				t.Errorf("timer late by %v: %d started, want %d", tt.late, got, tt.want)
+			}
+		})
 	}
 }
 
