@@ -81,6 +81,7 @@ func (f *fakeSMSC) submitted(t *testing.T, n int) (testserver.Record, message) {
 // checkLedger wants the nth submit to be m, accepted once.
 func (f *fakeSMSC) checkLedger(t *testing.T, n int, m message) testserver.Record {
 	t.Helper()
+	until(t, "the answer to the submit", func() bool { r, _ := f.submitted(t, n); return r.Answered }) // written after it is counted
 	r, got := f.submitted(t, n)
 	if got != m {
 		t.Errorf("submit %d is\n%+v in the ledger, want\n%+v", n, got, m)
