@@ -108,10 +108,10 @@ func (g *Gateway) status(w http.ResponseWriter, r *http.Request) {
 
 func (g *Gateway) accountStatus() []AccountStatus {
 	list := make([]AccountStatus, 0, len(g.accounts))
-	for _, a := range g.Accounts() {
+	for n, a := range g.Accounts() {
 		standing := admin.Standing(a.State, a.Reason, a.Until)
 		a.Reason = printable.String(a.Reason)
-		list = append(list, AccountStatus{Account: a, CanSubmit: a.State == string(Bound), Standing: standing})
+		list = append(list, AccountStatus{Account: a, CanSubmit: a.State == string(Bound) && !g.accounts[n].flow.isClosed(time.Now()), Standing: standing})
 	}
 	return list
 }
