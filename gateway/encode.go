@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -165,6 +166,9 @@ func (a *account) encodeText(msg *queue.Message, reference uint16) (text.Encoded
 	if a.cfg.Text.AvoidLatin1 && o.Encoding == text.Auto && o.Alphabet == text.AlphabetLatin1 && !inGSM7(words) {
 		o.Encoding = text.UCS2 // the SMSC drops the letters that GSM 7-bit lacks
 	}
+	if msg.Flash && o.Encoding == text.Auto && o.Alphabet == text.AlphabetLatin1 && strings.ContainsFunc(words, func(r rune) bool { return r > '~' }) {
+		o.Encoding = text.UCS2 // class 0 of the default alphabet means GSM 7-bit, whatever data_coding 0 means
+	}
 	split, err := text.Encode(words, o)
 	if err == nil && msg.Flash {
 		split.DataCoding, err = flash(split.DataCoding)
@@ -220,11 +224,15 @@ func (a *account) senderName(name string) ([]byte, error) {
 	if alphabet == text.AlphabetGSM7Packed {
 		alphabet = text.AlphabetGSM7 // addresses are octets
 	}
-	split, err := text.Encode(name, text.Options{Encoding: text.GSM7, Alphabet: alphabet})
-	if err != nil || len(split.Segments) != 1 || len(split.Segments[0].ShortMessage) > maxSender {
-		return nil, errors.New("has letters that the account's alphabet lacks, or too many: want letters of GSM 7-bit")
+	split, err := text.Encode(name, text.Options{Alphabet: alphabet}) // UCS2 where the alphabet lacks a letter
+	if err != nil || split.DataCoding != dataCodingDefault || len(split.Segments) != 1 || len(split.Segments[0].ShortMessage) > maxSender {
+		return nil, fmt.Errorf("has letters that the account's alphabet (%s) lacks, or too many: want at most %d octets of it", alphabet, maxSender)
 	}
-	return split.Segments[0].ShortMessage, nil
+	octets := split.Segments[0].ShortMessage
+	if bytes.IndexByte(octets, 0) >= 0 {
+		return nil, errors.New("has an @, which is the octet 0 in GSM 7-bit and would end the address: leave it out")
+	}
+	return octets, nil
 }
 
 // maxSender is the longest source_addr, SMPP 3.4 section 4.4.1.

@@ -46,6 +46,9 @@ func TestG36FlashMessage(t *testing.T) {
 			t.Errorf("%q: data_coding %#x (%v), want %#x", text, got.dataCoding, bad, want)
 		}
 	}
+	if got, bad := written(t, "text: {default_alphabet: latin1}", `{"v":1,"to":"+15550100","flash":true,"text":"forêt"}`); bad != nil || got.dataCoding != 0x18 {
+		t.Errorf("where data_coding 0 is Latin-1: %#x (%v), want 0x18", got.dataCoding, bad)
+	}
 	for _, message := range []string{
 		`{"v":1,"to":"+15550100","flash":true,"data":"AAE=","data_coding":4}`,
 		`{"v":1,"to":"+15550100","flash":true,"text":"x","encoding":"latin1"}`,
@@ -77,13 +80,13 @@ func TestG37WhichReceipts(t *testing.T) {
 func TestG38SenderWithAnUmlaut(t *testing.T) {
 	const message = `{"v":1,"from":"Müller","to":"+15550100","text":"x"}`
 	for settings, want := range map[string]string{
-		"": "M\x7eller", "text: {default_alphabet: gsm7-packed}": "M\x7eller",
+		"": "M\x7eller", "text: {default_alphabet: gsm7-packed}": "M\x7eller", "text: {default_alphabet: latin1}": "M\xfcller",
 	} {
 		if got, bad := written(t, settings, message); bad != nil || string(got.source) != want {
 			t.Errorf("%q: source %q (%v), want %q", settings, got.source, bad, want)
 		}
 	}
-	for _, from := range []string{"Кириллица", "Müllermüllermüller", "M\\u0007ü"} {
+	for _, from := range []string{"Mü@x", "Кириллица", "Müllermüllermüller", "M\\u0007ü"} {
 		if _, bad := written(t, "", `{"v":1,"from":"`+from+`","to":"+15550100","text":"x"}`); bad == nil {
 			t.Errorf("sender %q is taken", from)
 		}
