@@ -77,6 +77,7 @@ func (g *Gateway) openPresence(ctx context.Context) error {
 	if p.revision, err = p.client.ClaimLease(patient, p.name, lease, p.alone); err != nil {
 		return err
 	}
+	p.confirm(time.Now()) // of the claim: there is no share before the first round
 	g.teardown.push("lease of the instance", func(ctx context.Context) error { return p.client.EndLease(ctx, p.name, p.revision) })
 	g.presence = p
 	return p.look(patient, time.Now())

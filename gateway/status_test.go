@@ -3,7 +3,9 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"sluice/testserver"
 )
@@ -34,5 +36,22 @@ func TestADeadSMSCLeavesTheInstanceReady(t *testing.T) {
 	}
 	if !status.Ready || len(status.Accounts) != 2 || len(status.Lanes) != 3 || !status.Accounts[0].CanSubmit || status.Accounts[1].CanSubmit {
 		t.Errorf("/status says %s", body)
+	}
+}
+
+// An instance whose lease is claimed and never renewed is not ready, and says why.
+func TestALeaseThatIsNeverConfirmedIsNotReady(t *testing.T) {
+	t.Parallel()
+	g, err := New(t.Context(), testConfig(t, t.TempDir(), startSMSC(t, testserver.Scenario{}), "", ""), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = g.teardown.run() }()
+	now := time.Now()
+	if faults := g.notReady(now); len(faults) != 0 {
+		t.Errorf("at the start: %q", faults)
+	}
+	if faults := g.notReady(now.Add(time.Minute)); len(faults) != 1 || !strings.HasPrefix(faults[0], "lease: not confirmed for ") {
+		t.Errorf("a minute later: %q, want the lease", faults)
 	}
 }

@@ -148,6 +148,19 @@ func (j *Journal) Close(ctx context.Context) error {
 	return nil
 }
 
+// whileOpen is a context that ends with the journal.
+func (j *Journal) whileOpen() (ctx context.Context, cancel context.CancelFunc) {
+	ctx, cancel = context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-j.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // put queues writes that nobody waits for.
 func (j *Journal) put(w write) {
 	j.mu.Lock()

@@ -59,7 +59,11 @@ func (l *lately) since(from time.Time) (list []confirmedEvent) {
 // restore looks for the events that were confirmed shortly before the journal failed, and stores again what the server
 // has lost of them.
 func (j *Journal) restore(failed time.Time) {
-	_ = j.lately.restoring.Take(context.Background()) // the one before ends with the journal
+	ctx, cancel := j.whileOpen()
+	defer cancel()
+	if j.lately.restoring.Take(ctx) != nil {
+		return // the journal is closed
+	}
 	defer j.lately.restoring.Give()
 	lost := 0
 	// A failure is known only when the confirmation of a later write has not come for its whole time.
@@ -70,12 +74,12 @@ func (j *Journal) restore(failed time.Time) {
 		default:
 		}
 		var found *Event
-		err := j.persist(context.Background(), "", "reading what was confirmed before the journal failed", func(ctx context.Context) (err error) {
+		err := j.persist(ctx, "", "reading what was confirmed before the journal failed", func(ctx context.Context) (err error) {
 			found, err = j.client.storedEvent(ctx, c.event, c.published)
 			return err
 		})
 		if err == nil && found == nil {
-			err = j.store(context.Background(), c.event, storeOptions{doubt: true, published: c.published})
+			err = j.store(ctx, c.event, storeOptions{doubt: true, published: c.published})
 			lost++
 		}
 		if err != nil {
