@@ -66,8 +66,9 @@ func (t *twoNumbers) add(number uint64) {
 type accountAnswer struct {
 	class      classify.Class
 	status     pdu.Status
-	number     uint64 // of the recipient: a hash, equal for equal numbers
-	unanswered bool   // there was none
+	number     uint64    // of the recipient: a hash, equal for equal numbers
+	unanswered bool      // there was none
+	before     time.Time // of the message's last temporary error that is its own so far; zero: there was none
 }
 
 // change is what an answer has changed.
@@ -102,6 +103,14 @@ func (f *failing) hear(now time.Time, a accountAnswer) change {
 		return noChange
 	}
 	own := f.ownFault(now)
+	if !a.before.IsZero() && a.before.Before(f.accepted) {
+		// Another message has passed since this one was refused: it is at fault, and says nothing of the account.
+		f.probed(now)
+		if !own {
+			f.probe(now)
+		}
+		return noChange
+	}
 	if f.answers == 0 {
 		f.from = now
 	}

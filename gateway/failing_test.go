@@ -200,10 +200,11 @@ func TestWhenAnAccountIsFailing(t *testing.T) {
 		at     float64
 		class  classify.Class
 		number uint64
+		before float64 // of the message's last temporary error, 0: none
 	}
 	twenty := func(number func(int) uint64) (list []said) {
 		for i := range 20 {
-			list = append(list, said{float64(i) / 100, classify.Retry, number(i)})
+			list = append(list, said{at: float64(i) / 100, class: classify.Retry, number: number(i)})
 		}
 		return list
 	}
@@ -216,19 +217,31 @@ func TestWhenAnAccountIsFailing(t *testing.T) {
 		{"20 in a moment", twenty(each), true},
 		{"20 of one number alone", twenty(func(int) uint64 { return 1 }), true},
 		{"19", twenty(each)[:19], false},
-		{"3 over 5 s", []said{{0, classify.Retry, 1}, {2, classify.Unknown, 2}, {5, classify.Retry, 1}}, true},
-		{"3 over 4.9 s", []said{{0, classify.Retry, 1}, {2, classify.Unknown, 2}, {4.9, classify.Retry, 1}}, false},
-		{"2 over an hour", []said{{0, classify.Retry, 1}, {3600, classify.Retry, 2}}, false},
-		{"one number of two that were tried", []said{{0, classify.Retry, 1}, {1, classify.Terminal, 2}, {3, classify.Retry, 1}, {9, classify.Retry, 1}}, false},
-		{"terminals between", []said{{0, classify.Retry, 1}, {1, classify.Terminal, 3}, {3, classify.Retry, 2}, {9, classify.Retry, 1}}, true},
-		{"an acceptance between", []said{{0, classify.Retry, 1}, {1, classify.OK, 3}, {3, classify.Retry, 2}, {9, classify.Retry, 1}}, false},
-		{"a throttle between", []said{{0, classify.Retry, 1}, {1, classify.Throttle, 3}, {3, classify.Retry, 2}, {9, classify.Retry, 1}}, false},
-		{"throttles only", []said{{0, classify.Throttle, 1}, {5, classify.Throttle, 2}, {10, classify.Throttle, 3}}, false},
+		{"3 over 5 s", []said{{at: 0, class: classify.Retry, number: 1}, {at: 2, class: classify.Unknown, number: 2}, {at: 5, class: classify.Retry, number: 1}}, true},
+		{"3 over 4.9 s", []said{{at: 0, class: classify.Retry, number: 1}, {at: 2, class: classify.Unknown, number: 2}, {at: 4.9, class: classify.Retry, number: 1}}, false},
+		{"2 over an hour", []said{{at: 0, class: classify.Retry, number: 1}, {at: 3600, class: classify.Retry, number: 2}}, false},
+		{"one number of two that were tried", []said{{at: 0, class: classify.Retry, number: 1}, {at: 1, class: classify.Terminal, number: 2}, {at: 3, class: classify.Retry, number: 1}, {at: 9, class: classify.Retry, number: 1}}, false},
+		{"terminals between", []said{{at: 0, class: classify.Retry, number: 1}, {at: 1, class: classify.Terminal, number: 3}, {at: 3, class: classify.Retry, number: 2}, {at: 9, class: classify.Retry, number: 1}}, true},
+		{"an acceptance between", []said{{at: 0, class: classify.Retry, number: 1}, {at: 1, class: classify.OK, number: 3}, {at: 3, class: classify.Retry, number: 2}, {at: 9, class: classify.Retry, number: 1}}, false},
+		{"a throttle between", []said{{at: 0, class: classify.Retry, number: 1}, {at: 1, class: classify.Throttle, number: 3}, {at: 3, class: classify.Retry, number: 2}, {at: 9, class: classify.Retry, number: 1}}, false},
+		{"throttles only", []said{{at: 0, class: classify.Throttle, number: 1}, {at: 5, class: classify.Throttle, number: 2}, {at: 10, class: classify.Throttle, number: 3}}, false},
+		{"messages refused before another one passed", []said{
+			{at: 0, class: classify.Retry, number: 1, before: -20}, {at: 2, class: classify.Retry, number: 2, before: -9},
+			{at: 6, class: classify.Retry, number: 3, before: -30}, {at: 9, class: classify.Retry, number: 4, before: -2},
+		}, false},
+		{"messages refused since the last one passed", []said{
+			{at: 0, class: classify.Retry, number: 1, before: -0.5}, {at: 2, class: classify.Retry, number: 2, before: -0.5},
+			{at: 6, class: classify.Retry, number: 1, before: 0.1},
+		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := failing{accepted: at(-1)}
 			for _, s := range c.said {
-				f.hear(at(s.at), accountAnswer{class: s.class, number: s.number})
+				a := accountAnswer{class: s.class, number: s.number}
+				if s.before != 0 {
+					a.before = at(s.before)
+				}
+				f.hear(at(s.at), a)
 			}
 			if got := !f.since.IsZero(); got != c.failing {
 				t.Errorf("failing %v, want %v: %+v", got, c.failing, f)

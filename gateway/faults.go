@@ -123,6 +123,9 @@ func (a *account) temporary(now time.Time, d *delivery, res *result) {
 	said := accountAnswer{
 		class: res.verdict.Class, status: res.status, number: a.faults.number(d.msg.Dest().Digits), unanswered: res.unanswered,
 	}
+	if n := len(d.letter.state.AttemptTimes); n > 0 {
+		said.before = d.letter.state.AttemptTimes[n-1]
+	}
 	c, probing, was := a.faults.hear(now, said)
 	if probing != was.probing || c != noChange {
 		why := ""
