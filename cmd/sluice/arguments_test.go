@@ -118,3 +118,15 @@ func TestRequiredFlagsAreNamed(t *testing.T) {
 		contains(t, "the error", errs, args[0]+" needs --")
 	}
 }
+
+func TestFlagsBeforeTheCommandAreNamed(t *testing.T) {
+	for _, args := range [][]string{{"--nats", "nats://127.0.0.1:1", "binds"}, {"--prefix", "x", "bind", "show", "acme"}} {
+		out, errs, err := sluice(t, args...)
+		if exitStatus(err) != 2 || out != "" {
+			t.Errorf("sluice %v: %v, and prints %q", args, err, out)
+		}
+		contains(t, args[0], errs, args[0]+" is a flag of the commands: write it behind the command")
+	}
+	_, errs, _ := sluice(t, "--nonsense", "binds")
+	contains(t, "a flag that no command has", errs, "flag provided but not defined: -nonsense: see --help")
+}

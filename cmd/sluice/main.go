@@ -69,11 +69,33 @@ func app(out, errs io.Writer) *cli.App {
 }
 
 func usageError(c *cli.Context, err error, _ bool) error {
+	if text := misplaced(c, err.Error()); text != "" {
+		return cli.Exit(text, 2)
+	}
 	return cli.Exit(sayWhatIsWanted(c, err.Error())+": see --help", 2)
 }
 
 // unread is how the library says that it could not read the value of a flag; it does not say what would be right.
 var unread = regexp.MustCompile(`^(invalid (?:boolean )?value .* for (?:flag )?-(\S+)): (?:parse error|value out of range)$`)
+
+// undefined is how the library says that it does not know a flag.
+var undefined = regexp.MustCompile(`^flag provided but not defined: -(\S+)$`)
+
+// misplaced says of a flag in front of the command that it belongs behind it; else it is empty.
+func misplaced(c *cli.Context, text string) string {
+	m := undefined.FindStringSubmatch(text)
+	if m == nil || len(c.Lineage()) > 2 { // a command has at least its own context, the app's and an empty one
+		return ""
+	}
+	for _, command := range c.App.Commands {
+		for _, f := range command.Flags {
+			if slices.Contains(f.Names(), m[1]) {
+				return fmt.Sprintf("--%s is a flag of the commands: write it behind the command, as in `sluice %s --%[1]s ...`", m[1], command.Name)
+			}
+		}
+	}
+	return ""
+}
 
 // sayWhatIsWanted replaces the library's words for a value that it could not read by those for one that it could.
 func sayWhatIsWanted(c *cli.Context, text string) string {
