@@ -43,6 +43,11 @@ func TestG51MessageDeleted(t *testing.T) {
 	}
 	b.wantPlace("order-1", seqs[0], PlaceRemoved, EventThrottled)
 	job = b.next(i)
+	for n, want := range []bool{false, true} {
+		if in, err := b.client.InStream(t.Context(), seqs[n]); err != nil || in != want {
+			t.Errorf("message %d is in the stream: %v (%v), want %v", seqs[n], in, err, want)
+		}
+	}
 	b.settle(job, submitted("smsc-1"))
 	b.wantPlace("order-2", seqs[1], PlaceDone, EventSubmitted)
 }

@@ -113,6 +113,15 @@ func (c *Client) Waiting(ctx context.Context) iter.Seq2[Waiting, error] {
 	}
 }
 
+// InStream says whether the message is still in the queue: it has not ended, and nobody deleted it.
+func (c *Client) InStream(ctx context.Context, seq uint64) (bool, error) {
+	_, err := c.readLeader(ctx, c.names.Load().mt, readRequest{Seq: seq})
+	if errors.Is(err, errNoMessage) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (c *Client) readWaiting(ctx context.Context, yield func(Waiting) bool) (err error) {
 	kv, err := c.js.KeyValue(ctx, c.names.Load().waiting)
 	if err != nil {

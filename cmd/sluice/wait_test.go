@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"sluice/queue"
 	"sluice/testserver"
 )
@@ -112,5 +114,45 @@ func inQueue(t *testing.T, d *daemon, n uint64) {
 		case <-ctx.Done():
 			t.Fatalf("the queue holds %d of %d messages", held, n)
 		}
+	}
+}
+
+// A message that somebody deleted from the stream does not wait; its record is passed over once it is due.
+func TestWaitingListsNoDeletedMessage(t *testing.T) {
+	t.Parallel()
+	server, err := queue.StartEmbedded(queue.EmbeddedConfig{Dir: t.TempDir(), Listen: "127.0.0.1:-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	client, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: server.URL(), Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Ensure(t.Context(), queue.Topology{Lanes: []queue.Lane{{Route: "main", Class: "normal"}}}); err != nil {
+		t.Fatal(err)
+	}
+	publishRaw(t, server.URL(), "sms.mt.main.normal", `{"v":1,"id":"a","to":"+1","text":"x"}`, `{"v":1,"id":"b","to":"+1","text":"x"}`)
+	js, err := jetstream.New(client.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "SMS_MT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	list := []queue.Waiting{
+		{Seq: 1, State: queue.State{NextAttemptAt: past}},
+		{Seq: 2, State: queue.State{NextAttemptAt: past}},
+		{Seq: 1, State: queue.State{NextAttemptAt: future}},
+	}
+	there, err := withoutDeleted(t.Context(), client, list)
+	if err != nil || len(there) != 2 || there[0].Seq != 2 || !there[1].State.NextAttemptAt.Equal(future) {
+		t.Errorf("%+v, %v: want message 2, and what is not due yet", there, err)
 	}
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -66,6 +68,9 @@ func waiting(c *cli.Context) error {
 		}
 		return int(int64(a.Seq) - int64(b.Seq))
 	})
+	if list, err = withoutDeleted(c.Context, client, list); err != nil {
+		return explain(err)
+	}
 	if limit > 0 && len(list) > limit {
 		if _, err := fmt.Fprintf(c.App.ErrWriter, "%d of %d are shown: --limit\n", limit, len(list)); err != nil {
 			return err
@@ -82,6 +87,31 @@ func waiting(c *cli.Context) error {
 	return printTable(c.App.Writer, []string{
 		"SEQ", "DELIVERY ID", "ROUTE/CLASS", "ACCOUNT", "WHY", "STATUS", "NEXT", "ATTEMPTS", "THROTTLES", "UNKNOWN", "DEADLINE", "SINCE",
 	}, rows)
+}
+
+const (
+	overdueFor  = 10 * time.Second // a message that is there is taken up sooner, unless its account is stopped
+	mostOverdue = 1000             // are looked up, a request each
+)
+
+// withoutDeleted leaves out the records of messages that somebody deleted from the stream: they are long due, and gone.
+// The list begins with those that are due first.
+func withoutDeleted(ctx context.Context, client *queue.Client, list []queue.Waiting) ([]queue.Waiting, error) {
+	due := time.Now().Add(-overdueFor)
+	var there []queue.Waiting
+	for n, w := range list {
+		if n == mostOverdue || w.State.NextAttemptAt.After(due) {
+			return append(there, list[n:]...), nil
+		}
+		in, err := client.InStream(ctx, w.Seq)
+		if err != nil {
+			return nil, err
+		}
+		if in {
+			there = append(there, w)
+		}
+	}
+	return there, nil
 }
 
 func waitingRow(w *queue.Waiting) []string {
