@@ -226,11 +226,14 @@ func TestWhenAnAccountIsFailing(t *testing.T) {
 		{"a throttle between", []said{{at: 0, class: classify.Retry, number: 1}, {at: 1, class: classify.Throttle, number: 3}, {at: 3, class: classify.Retry, number: 2}, {at: 9, class: classify.Retry, number: 1}}, false},
 		{"throttles only", []said{{at: 0, class: classify.Throttle, number: 1}, {at: 5, class: classify.Throttle, number: 2}, {at: 10, class: classify.Throttle, number: 3}}, false},
 		{"messages refused before another one passed", []said{
-			{at: 0, class: classify.Retry, number: 1, before: -20}, {at: 2, class: classify.Retry, number: 2, before: -9},
-			{at: 6, class: classify.Retry, number: 3, before: -30}, {at: 9, class: classify.Retry, number: 4, before: -2},
+			{at: 0, class: classify.Retry, number: 1, before: -20},
+			{at: 2, class: classify.Retry, number: 2, before: -9},
+			{at: 6, class: classify.Retry, number: 3, before: -30},
+			{at: 9, class: classify.Retry, number: 4, before: -2},
 		}, false},
 		{"messages refused since the last one passed", []said{
-			{at: 0, class: classify.Retry, number: 1, before: -0.5}, {at: 2, class: classify.Retry, number: 2, before: -0.5},
+			{at: 0, class: classify.Retry, number: 1, before: -0.5},
+			{at: 2, class: classify.Retry, number: 2, before: -0.5},
 			{at: 6, class: classify.Retry, number: 1, before: 0.1},
 		}, true},
 	} {
