@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,7 +21,7 @@ type wireRig struct {
 // startWire runs them; settings is YAML under the account.
 func startWire(t *testing.T, sc testserver.Scenario, settings string) *wireRig {
 	t.Helper()
-	sc.Ledger.PDUs = true
+	sc.Ledger = keepsPDUs()
 	s := startSMSC(t, sc)
 	return &wireRig{startGateway(t, t.TempDir(), s, settings, ""), s}
 }
@@ -48,18 +47,12 @@ func (r *rig) outcome(t *testing.T, id string) queue.Event {
 }
 
 // received returns the submit_sm of one destination as the SMSC got them, in that order.
-func (r *wireRig) received(t *testing.T, destination string) (list []pdu.SubmitSM) {
+func received(t *testing.T, s smsc, destination string) (list []submitted) {
 	t.Helper()
-	for _, record := range r.smsc.Records(testserver.Query{Destination: destination}) {
-		octets, err := hex.DecodeString(record.PDU)
-		if err != nil {
-			t.Fatal(err)
+	for _, sm := range submits(t, s) {
+		if sm.Destination == destination {
+			list = append(list, sm)
 		}
-		_, body, err := pdu.Parse(octets)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, *body.(*pdu.SubmitSM))
 	}
 	return list
 }
@@ -80,7 +73,7 @@ func (r *wireRig) send(t *testing.T, shown func(sm *pdu.SubmitSM) string, cases 
 	}
 	for i, c := range cases {
 		e := r.outcome(t, c.name)
-		got := r.received(t, fmt.Sprintf("1555010%02d", i))
+		got := received(t, r.smsc, fmt.Sprintf("1555010%02d", i))
 		switch {
 		case c.refused != "":
 			if e.Type != queue.EventFailed || e.Reason != reasonMalformed || !strings.Contains(e.Detail, c.refused) || len(got) != 0 {
@@ -88,8 +81,8 @@ func (r *wireRig) send(t *testing.T, shown func(sm *pdu.SubmitSM) string, cases 
 			}
 		case e.Type != queue.EventSubmitted || len(got) != 1:
 			t.Errorf("%s: %s (%s, %q) after %d submits, want submitted by one", c.name, e.Type, e.Reason, e.Detail, len(got))
-		case shown(&got[0]) != c.want:
-			t.Errorf("%s: the SMSC got %s, want %s", c.name, shown(&got[0]), c.want)
+		case shown(got[0].SubmitSM) != c.want:
+			t.Errorf("%s: the SMSC got %s, want %s", c.name, shown(got[0].SubmitSM), c.want)
 		}
 	}
 }
@@ -117,7 +110,7 @@ func TestG36FlashMessageOnTheWire(t *testing.T) {
 	if e := r.outcome(t, "long"); e.Type != queue.EventSubmitted {
 		t.Errorf("the long one: %s (%s)", e.Type, e.Reason)
 	}
-	parts := r.received(t, "15550199")
+	parts := received(t, r.smsc, "15550199")
 	for i := range parts {
 		if parts[i].DataCoding != 0x10 || parts[i].ESMClass != pdu.ESMClassUDHI {
 			t.Errorf("part %d: data_coding %#x, esm_class %#x, want 0x10 and 0x40", i+1, parts[i].DataCoding, parts[i].ESMClass)
