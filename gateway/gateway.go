@@ -119,6 +119,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		end()
 	})
 	running.Go(func() { g.checkStore(ctx) })
+	running.Go(func() { g.readJournalAge(ctx) })
 	running.Go(func() { g.watchUnserved(ctx) })
 	running.Go(func() { g.client.FollowControl(ctx, g.readControl) })
 	for _, a := range g.accounts {

@@ -78,6 +78,17 @@ func (g *Gateway) checkStore(ctx context.Context) {
 	}
 }
 
+// readJournalAge keeps the metric of how far back the journal reaches: apart from checkStore, which a store that does not
+// answer may not hold up.
+func (g *Gateway) readJournalAge(ctx context.Context) {
+	for {
+		_ = g.journal.NoteOldest(ctx) // without an answer it is as it was; that the store fails is told elsewhere
+		if !pause(ctx, checkEvery) {
+			return
+		}
+	}
+}
+
 // clockWatch notices that the wall clock was set. Deadlines are wall times and move with it; waits, leases and everything
 // else that is measured are counted by the monotonic clock and do not.
 type clockWatch struct {

@@ -2,8 +2,12 @@ package gateway
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"sluice/testserver"
 )
 
 type countingServer struct{ restarts int }
@@ -69,3 +73,18 @@ func TestClockWatchTellsASetClockFromALateLook(t *testing.T) {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// How far back the journal reaches is on /metrics without anybody asking for events.
+func TestJournalAgeIsAMetric(t *testing.T) {
+	t.Parallel()
+	r := startGateway(t, t.TempDir(), startSMSC(t, testserver.Scenario{}), "", "")
+	r.publish(t, messages(1, "+1555")...)
+	r.await(t, 1, isFinal)
+	await(t, "the age of the oldest event", func() bool {
+		_, body := r.get(t, "/metrics")
+		_, after, found := strings.Cut(body, "\nsluice_journal_oldest_age_seconds ")
+		value, _, _ := strings.Cut(after, "\n")
+		age, err := strconv.ParseFloat(value, 64)
+		return found && err == nil && age > 0
+	})
+}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +20,7 @@ type Metrics struct {
 	deliveriesMoved prometheus.Counter
 	sparesReleased  prometheus.Counter
 	streamFull      *prometheus.CounterVec
+	journalOldest   atomic.Pointer[time.Time] // when the oldest entry was stored; zero: the journal is empty
 }
 
 // NewMetrics creates the metrics and registers them; a nil registerer works.
@@ -53,8 +55,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, by := range []string{explainedByRecord, explainedByJournal, explainedByFinal, explainedByNothing, explainedNew} {
 		m.redeliveries.WithLabelValues(by)
 	}
+	journalAge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "sluice_journal_oldest_age_seconds",
+		Help: "Age of the oldest entry of the journal, 0 while it is empty: how far back its events reach.",
+	}, func() float64 { return oldestAge(m.journalOldest.Load(), time.Now()) })
 	if reg != nil {
-		reg.MustRegister(m.journalLatency, m.journalFailures, m.redeliveries, m.asked, m.pullsEnded,
+		reg.MustRegister(journalAge, m.journalLatency, m.journalFailures, m.redeliveries, m.asked, m.pullsEnded,
 			m.creditLost, m.pullsRebuilt, m.deliveriesMoved, m.sparesReleased, m.streamFull)
 	}
 	return m
