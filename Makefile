@@ -18,7 +18,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
-.PHONY: worlds chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid window-grid-smoke window-wild compare compare-short lint check interop cover schema peers clean
+.PHONY: examples worlds chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid window-grid-smoke window-wild compare compare-short lint check interop cover schema peers clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test: ## Run the tests; needs nothing but Go.
 race: ## Run the tests under the race detector; needs a C compiler.
 	@echo 'without sluice/cmd/sluice: its tests run the binary, which is built without the detector'
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout $(PATIENCE) $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
+
+examples: ## Run the tests of examples/, which are modules of their own.
+	for d in examples/*/; do (cd "$$d" && $(GO) vet ./... && $(GO) test ./...); done
 
 fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	GO='$(GO)' .ci/fuzz $(FUZZTIME)
