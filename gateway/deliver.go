@@ -144,7 +144,7 @@ func (d *delivery) prepare(now time.Time) (end func()) {
 		return settle(d.rules.deferred(&d.letter, reasonOutcomeUnknown))
 	case st.Unknowns > 0:
 		if ok, again := a.silence.mayResend(now); !ok {
-			return func() { a.giveBack(d.job, earlier(again, now.Add(longestPark))) }
+			return func() { a.giveBack(d.job, earlier(again, now.Add(silencePark))) }
 		}
 	}
 	if d.passOver() {

@@ -11,6 +11,9 @@ const (
 	silenceOver    = 50          // submits that are looked back on
 	silenceMost    = 10          // of them may go unanswered: 20 %
 	silenceSpacing = time.Minute // between two resends while it lasts
+	// silencePark is how long a message is put back at most while it lasts. When it has ended, what was put back comes
+	// at once, and goes out at the pace that there is then: half of longestPark leaves time for that.
+	silencePark = longestPark / 2
 )
 
 // silence watches how many of an account's last submits went unanswered. An SMSC that swallows what it is sent, and
