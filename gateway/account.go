@@ -24,7 +24,7 @@ type State string
 const (
 	Unbound      State = "unbound"       // no session; the back-off runs
 	Bound        State = "bound"         // the session takes submits
-	Failing      State = "failing"       // the SMSC answers nothing but temporary errors: only probes are sent
+	Failing      State = "failing"       // the SMSC answers nothing but temporary errors, or nothing at all: only probes are sent
 	ConfigFault  State = "config"        // refused for its credentials, rights or credit: probed slowly, the queue is kept
 	Throttled    State = "throttled"     // the SMSC has asked for a wait of more than 5 minutes
 	Paused       State = "paused"        // by the operator: nothing is submitted, the binds are kept
@@ -52,15 +52,17 @@ type account struct {
 	slots   retrySlots
 	weights map[string]int  // of <route>.<class>; 0: strict
 	backed  map[string]bool // routes that other accounts serve when this one cannot
-	unknown unknownPolicy
-	metrics *metrics
-	counts  counts
-	log     *slog.Logger
-	random  func() float64 // uniform in [0, 1)
-	store   *queue.Client
-	journal *queue.Journal
-	shares  throttleShare
-	joiner  joiner
+	// relieved says that there is such a route.
+	relieved bool
+	unknown  unknownPolicy
+	metrics  *metrics
+	counts   counts
+	log      *slog.Logger
+	random   func() float64 // uniform in [0, 1)
+	store    *queue.Client
+	journal  *queue.Journal
+	shares   throttleShare
+	joiner   joiner
 
 	instance string    // the name of this one
 	began    time.Time // when this process did
@@ -144,6 +146,13 @@ func (b *bind) mayProbe() {
 // join adds a bind whose session lives.
 func (a *account) join(b *bind) {
 	a.mu.Lock()
+	if now := time.Now(); len(a.binds) == 0 {
+		var unbound time.Duration
+		if !a.unbound.IsZero() {
+			unbound = now.Sub(a.unbound)
+		}
+		a.faults.joined(now, unbound, a.relieved)
+	}
 	b.id = a.gate.AddBind()
 	b.mayPull()
 	b.mayProbe()
@@ -271,6 +280,9 @@ func (a *account) standing() standing {
 func (a *account) pump(ctx context.Context) {
 	a.carrying.Go(func() { a.work1(ctx) })
 	a.carrying.Go(func() { a.probe(ctx) })
+	if a.relieved {
+		a.carrying.Go(func() { a.testSilence(ctx) })
+	}
 	<-ctx.Done()
 }
 
@@ -302,7 +314,12 @@ func (a *account) awaitOpen(ctx context.Context) bool {
 // carry waits for one message under a permit and follows it to its settlement.
 func (a *account) carry(permit window.Permit, b *bind) {
 	defer permit.Release(window.Signal{Answer: window.Lost}) // for a panic; else released before
-	job, err := a.intake.Next(a.pulling(b))
+	pulling := a.pulling(b)
+	err := a.awaitClimb(pulling) // before it pulls: meanwhile others may have what waits
+	var job queue.Job
+	if err == nil {
+		job, err = a.intake.Next(pulling)
+	}
 	if err != nil {
 		permit.Release(window.Signal{})
 		return
@@ -315,5 +332,5 @@ func (a *account) carry(permit window.Permit, b *bind) {
 		}
 		return
 	}
-	a.deliver(permit, b, job)
+	a.deliverAs(permit, b, job, false, true)
 }

@@ -13,6 +13,9 @@ import (
 const (
 	backoffFirst = time.Second
 	backoffMost  = time.Minute
+	// backoffSoon is the most in the first minute of an outage of an account whose traffic goes to another meanwhile: from a
+	// short outage it is to return soon.
+	backoffSoon = 16 * time.Second
 
 	// connectGap is the least time between two connects to a host with which nothing is wrong: an account of 100 binds
 	// is bound within 10 s, and no burst of connects looks like an attack.
@@ -58,6 +61,8 @@ type target struct {
 
 	mu        sync.Mutex
 	failures  int
+	since     time.Time // of the first of them
+	backed    bool      // other accounts have the traffic meanwhile
 	notBefore time.Time
 	random    func() float64 // uniform in [0, 1)
 }
@@ -72,7 +77,7 @@ func (h *target) reserve(now time.Time) time.Duration {
 		at = h.notBefore
 	}
 	if h.failures > 0 {
-		h.notBefore = at.Add(h.step())
+		h.notBefore = at.Add(h.step(at))
 	}
 	return at.Sub(now)
 }
@@ -84,16 +89,30 @@ func (h *target) ended(now time.Time, lived time.Duration) {
 	if lived >= steadyAfter {
 		h.failures = 0
 	}
-	h.failures++
-	h.delay(now.Add(h.step()))
+	h.fail(now)
+	h.delay(now.Add(h.step(now)))
 }
 
 // ghost takes an 0x05: no bind of the system_id to this address is tried for 30 to 60 s.
 func (h *target) ghost(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.failures++
+	h.fail(now)
 	h.delay(now.Add(ghostLeast + time.Duration(h.random()*float64(ghostMost-ghostLeast))))
+}
+
+// isBacked notes that other accounts have the traffic while this one is not bound.
+func (h *target) isBacked() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.backed = true
+}
+
+func (h *target) fail(now time.Time) {
+	if h.failures == 0 {
+		h.since = now
+	}
+	h.failures++
 }
 
 // next is when a bind may be tried again at the earliest.
@@ -110,10 +129,13 @@ func (h *target) delay(until time.Time) {
 }
 
 // step draws a wait from the upper half of the range that the failures so far have reached.
-func (h *target) step() time.Duration {
+func (h *target) step(now time.Time) time.Duration {
 	span := backoffMost
 	if n := h.failures - 1; n < 6 {
 		span = min(backoffFirst<<max(n, 0), backoffMost)
+	}
+	if h.backed && now.Sub(h.since) < time.Minute {
+		span = min(span, backoffSoon)
 	}
 	return span/2 + time.Duration(h.random()*float64(span/2))
 }

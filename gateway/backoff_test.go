@@ -11,18 +11,24 @@ func at(seconds float64) time.Time {
 }
 
 func TestBackoffDoublesInTheUpperHalf(t *testing.T) {
-	for _, r := range []float64{0, 0.5, 0.999} {
-		h := &target{random: func() float64 { return r }}
-		now := at(0)
-		for _, span := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
-			span *= time.Second
-			h.notBefore = time.Time{}
-			h.ended(now, 0)
-			wait := h.notBefore.Sub(now)
-			if wait < span/2 || wait > span {
-				t.Errorf("random %v: wait %v, want %v to %v", r, wait, span/2, span)
+	for _, backed := range []bool{false, true} {
+		for _, r := range []float64{0, 0.5, 0.999} {
+			h := &target{random: func() float64 { return r }, backed: backed}
+			now := at(0)
+			for n, span := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60, 60} {
+				if span *= time.Second; backed && now.Before(at(60)) {
+					span = min(span, backoffSoon)
+				} else if n >= 6 {
+					span = backoffMost
+				}
+				h.notBefore = time.Time{}
+				h.ended(now, 0)
+				wait := h.notBefore.Sub(now)
+				if wait < span/2 || wait > span {
+					t.Errorf("backed %v, random %v: wait %v, want %v to %v", backed, r, wait, span/2, span)
+				}
+				now = now.Add(wait)
 			}
-			now = now.Add(wait)
 		}
 	}
 }

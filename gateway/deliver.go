@@ -29,7 +29,8 @@ type delivery struct {
 	parts   []*segment // still to be submitted
 	results []result   // of those that were
 	unclear bool       // a PDU may have reached the SMSC, and nothing was heard of it
-	probe   bool       // it tests an account that is failing
+	probe   bool       // it tests an account that is failing or silent
+	slotted bool       // its next part has its slot in the account's climb
 
 	atWork turn.Turn // taken until the queue has the outcome, or will not get one from here; and for a late response
 
@@ -51,13 +52,13 @@ type segment struct {
 // moment the SMSC has spoken, before anything touches NATS; then the journal gets the event, and last the queue its
 // acknowledgement. The parts of a long message go one after the other under the same permit.
 func (a *account) deliver(permit window.Permit, b *bind, job queue.Job) {
-	a.deliverAs(permit, b, job, false)
+	a.deliverAs(permit, b, job, false, false)
 }
 
-func (a *account) deliverAs(permit window.Permit, b *bind, job queue.Job, probe bool) {
+func (a *account) deliverAs(permit window.Permit, b *bind, job queue.Job, probe, slotted bool) {
 	a.counts.inFlight.Inc()
 	defer a.counts.inFlight.Dec()
-	d := &delivery{account: a, bind: b, job: job, probe: probe}
+	d := &delivery{account: a, bind: b, job: job, probe: probe, slotted: slotted}
 	_ = d.atWork.Take(context.Background()) // nobody else knows of it yet
 	defer d.atWork.Give()
 	d.parts, d.results = d.onePart[:0], d.oneResult[:0]
@@ -278,11 +279,12 @@ func (d *delivery) start(permit window.Permit) error {
 	ctx := d.lasting()
 	defer ctx.end()
 	a := d.account
-	if !d.probe {
+	if !d.probe && !d.slotted {
 		if err := a.awaitClimb(ctx); err != nil {
 			return err
 		}
 	}
+	d.slotted = false
 	if err := d.begin(ctx, permit); err != nil {
 		return err
 	}
@@ -389,13 +391,14 @@ func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Resp
 	d.rules.othersPass = a.faults.ownFault(now)
 	a.temporary(now, d, res)
 	if res.unanswered {
+		a.faults.unanswered(now)
 		if !res.reset {
 			d.bind.deaf(now, a.log, a.smpp.ResponseTimeout+a.unknown.after)
 		}
 		return
 	}
 	v := res.verdict
-	a.faults.answered(v.Class, resp.RTT)
+	a.spoke(now, v.Class, resp.RTT)
 	a.counts.submits[v.Class].Inc()
 	a.shares.add(now, v.Class == classify.Throttle)
 	a.counts.latency.Observe(resp.RTT.Seconds())
@@ -416,6 +419,15 @@ func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Resp
 	}
 	if v.Class == classify.Unknown {
 		a.strange.warn(now, a.log, resp.Status)
+	}
+}
+
+// spoke takes the news that the SMSC answers.
+func (a *account) spoke(now time.Time, class classify.Class, rtt time.Duration) {
+	_, pace, _ := a.gate.Size()
+	if a.faults.answered(now, class, rtt, pace, a.relieved) {
+		a.flow.probeOnly(now, forSilence, false, "")
+		a.log.Info("the SMSC answers again", "class", class.String())
 	}
 }
 

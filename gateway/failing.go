@@ -200,6 +200,29 @@ func (f *failing) within(at time.Time) bool {
 type climb struct {
 	began time.Time
 	given uint64
+
+	accepted, refused int // since it last went back
+}
+
+// over says that the climb has reached the pace in submits per second; there may have been none.
+func (c *climb) over(now time.Time, pace float64) bool {
+	return c.began.IsZero() || math.Exp2(now.Sub(c.began).Seconds()) >= pace
+}
+
+// hear takes an answer. The rate doubles while hardly anything is refused; else it goes back to the one before.
+func (c *climb) hear(now time.Time, accepted bool) {
+	if c.began.IsZero() {
+		return
+	}
+	if accepted {
+		c.accepted++
+		return
+	}
+	if c.refused++; 10*c.refused <= c.accepted {
+		return
+	}
+	second := max(bits.Len64(c.given+1)-2, 0)
+	*c = climb{began: now.Add(-time.Duration(second) * time.Second), given: 1<<second - 1}
 }
 
 // take reserves the next submit and says when it may go, now when the climb has reached the pace in submits per second.

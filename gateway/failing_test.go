@@ -281,6 +281,46 @@ func TestProbesAndTheWayBack(t *testing.T) {
 	}
 }
 
+// The way back doubles while hardly anything is refused, and goes a step back else.
+func TestTheWayBackWaitsForAcceptances(t *testing.T) {
+	now := at(0)
+	rate := func(c climb) (n int) { // of the next second
+		for at := now.Add(time.Second); c.take(now, 1000).Before(at); n++ {
+			if n > 1000 {
+				return n
+			}
+		}
+		return n
+	}
+	c := climb{began: now}
+	for second := range 5 {
+		now = at(float64(second))
+		for n := 1 << second; n > 0; n-- {
+			c.take(now, 1000)
+			c.hear(now, second < 4 || n > 1)
+		}
+	}
+	now = at(5)
+	if n := rate(c); n < 31 {
+		t.Errorf("one refused of 31 leaves %d submits in the next second, want about 32", n)
+	}
+	for range 3 {
+		c.hear(now, false)
+	}
+	if n := rate(c); n < 15 || n > 16 {
+		t.Errorf("four refused of 34 leave %d submits in the next second, want 16", n)
+	}
+	for range 10 {
+		c.hear(now, false)
+	}
+	if n := rate(c); n > 2 || c.over(now, 2) {
+		t.Errorf("with all refused there are %d submits in the next second, want 1 or 2", n)
+	}
+	if !c.over(now.Add(10*time.Second), 1000) || c.over(now.Add(9*time.Second), 1000) || !(&climb{}).over(now, 1) {
+		t.Error("it does not end after 10 s at a pace of 1,000/s")
+	}
+}
+
 // One generic_nack with 0x03 among submits that are accepted is its message's; a run of them stops the account.
 func TestOneRefusedCommandIsItsMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

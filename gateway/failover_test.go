@@ -33,6 +33,7 @@ func TestRouteFailsOverAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.awaitAccount(t, "both accounts are bound", func(a admin.Account) bool { return a.State == string(Bound) })
+	await(t, "the first to be back at its pace", func() bool { return r.accounts[0].canTake(time.Now(), false) })
 	r.publish(t, messages(5, "+1666")...)
 	onFirst := 0
 	for _, e := range r.await(t, 10, isFinal)[5:] {
@@ -177,6 +178,38 @@ func TestWhenAnAccountTakesNothing(t *testing.T) {
 		if s.answered(class, 0); !s.since.IsZero() {
 			t.Errorf("%v leaves the account as one that takes nothing", class)
 		}
+	}
+}
+
+// A silent account is tested every 5 s for a minute, then once each response timeout, and anew after a new session.
+func TestWhenASilentAccountIsTested(t *testing.T) {
+	const after, response = 8 * time.Second, 30 * time.Second
+	var s taking
+	s.offered(at(0))
+	if began, test := s.silence(at(7.9), after, response, true); began || test {
+		t.Error("it is silent before 8 s")
+	}
+	if began, test := s.silence(at(8), after, response, false); !began || test {
+		t.Errorf("after 8 s it is silent %v, tested beyond its window %v; want silent, and no test yet", began, test)
+	}
+	var tests []float64
+	for n := 0; n <= 150; n++ {
+		if n == 140 {
+			s.joined(at(148))
+		}
+		if began, test := s.silence(at(float64(8+n)), after, response, true); test {
+			tests = append(tests, float64(n))
+		} else if began {
+			t.Error("it begins to be silent again")
+		}
+	}
+	want := []float64{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 90, 120, 140, 145, 150}
+	if !slices.Equal(tests, want) {
+		t.Errorf("tests after %v s, want %v", tests, want)
+	}
+	s.answered(classify.Throttle, 0)
+	if began, test := s.silence(at(1000), after, response, true); began || test {
+		t.Error("an answer does not end the silence")
 	}
 }
 

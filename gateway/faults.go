@@ -89,10 +89,36 @@ func (f *faults) climbs(now time.Time, pace float64) time.Time {
 	return f.state.climb.take(now, pace)
 }
 
-func (f *faults) takes() taking {
+// takes returns what tells whether the account takes messages, and whether it is whole: neither tested nor climbing back
+// to its pace in submits per second.
+func (f *faults) takes(now time.Time, pace float64) (t taking, whole bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.taking
+	return f.taking, f.state.since.IsZero() && f.taking.silent.IsZero() && f.state.climb.over(now, pace)
+}
+
+func (f *faults) isSilent() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.taking.silent.IsZero()
+}
+
+// silence is taking.silence at a pace in submits per second.
+func (f *faults) silence(now time.Time, pace float64, responseTimeout time.Duration, room bool) (began, test bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.taking.silence(now, f.taking.patience(false, pace), responseTimeout, room)
+}
+
+// joined notes the first session after there was none for a while. An account whose traffic others had meanwhile climbs
+// back to its pace.
+func (f *faults) joined(now time.Time, unbound time.Duration, relieved bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taking.joined(now)
+	if relieved && unbound >= failoverAfterStrict && !f.state.probing && f.taking.silent.IsZero() {
+		f.state.climb = climb{began: now}
+	}
 }
 
 func (f *faults) offered(now time.Time) {
@@ -101,10 +127,34 @@ func (f *faults) offered(now time.Time) {
 	f.taking.offered(now)
 }
 
-func (f *faults) answered(class classify.Class, rtt time.Duration) {
+// answered notes an answer, and says whether it ends a silence. An account that took nothing for so long that others have
+// its traffic, where there are any, climbs back to its pace in submits per second.
+func (f *faults) answered(now time.Time, class classify.Class, rtt time.Duration, pace float64, relieved bool) (spoke bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	since := f.taking.since
+	spoke = !f.taking.silent.IsZero()
 	f.taking.answered(class, rtt)
+	long := class == classify.OK && !since.IsZero() && now.Sub(since) >= f.taking.patience(true, pace)
+	if relieved && (spoke || long) && !f.state.probing && f.state.climb.began.IsZero() {
+		f.state.climb = climb{began: now}
+	}
+	f.climbed(now, class)
+	return spoke
+}
+
+// climbed tells a climb what an answer says of the account, under the lock.
+func (f *faults) climbed(now time.Time, class classify.Class) {
+	if class != classify.Terminal && class != classify.Config {
+		f.state.climb.hear(now, class == classify.OK)
+	}
+}
+
+// unanswered notes a submit without an answer.
+func (f *faults) unanswered(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.climb.hear(now, false)
 }
 
 // likeLast says that a probe would be like the last one, and notes it when it is not to be passed over.
@@ -132,7 +182,7 @@ func (a *account) temporary(now time.Time, d *delivery, res *result) {
 		if c == beganFailing {
 			why = fmt.Sprintf("the SMSC answers nothing but temporary errors, the last one %s", res.verdict.Name)
 		}
-		a.flow.probeOnly(now, probing, why)
+		a.flow.probeOnly(now, forErrors, probing, why)
 	}
 	switch c {
 	case beganFailing:
@@ -191,14 +241,14 @@ func (a *account) probe(ctx context.Context) {
 			timer.Stop()
 			continue
 		}
-		if !a.probeOnce() && !pause(ctx, 250*time.Millisecond) {
+		if !a.probeOnce(time.Hour) && !pause(ctx, 250*time.Millisecond) {
 			return
 		}
 	}
 }
 
-// probeOnce sends one probe; it returns false when there was none to send.
-func (a *account) probeOnce() bool {
+// probeOnce sends one probe; it returns false when there was none to send for so long.
+func (a *account) probeOnce(within time.Duration) bool {
 	b := a.anyBind()
 	if b == nil || (*b.probe.Load()).Err() != nil {
 		return false
@@ -208,8 +258,10 @@ func (a *account) probeOnce() bool {
 		return false
 	}
 	defer permit.Release(window.Signal{Answer: window.Lost})
+	ctx, cancel := context.WithTimeout(*b.probe.Load(), within)
+	defer cancel()
 	for passed := 0; ; passed++ {
-		job, err := a.intake.Next(*b.probe.Load())
+		job, err := a.intake.Next(ctx)
 		if err != nil {
 			return false
 		}
@@ -222,7 +274,7 @@ func (a *account) probeOnce() bool {
 			a.giveBack(job, time.Now().Add(passedOverFor))
 			continue
 		}
-		a.deliverAs(permit, b, job, true)
+		a.deliverAs(permit, b, job, true, false)
 		return true
 	}
 }

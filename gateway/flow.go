@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,12 +27,26 @@ type flow struct {
 	starved string
 	// confirmed is until when the share is known to be ours.
 	confirmed time.Time
-	// probing says that only probes may go out, failing since when and why it is the state of the account.
-	probing bool
-	failing standing
-	binds   int           // how many of the account's binds this instance may have
-	news    chan struct{} // closed with every change
-	probes  chan struct{} // closed when the operator asks for a probe
+	// tests are the causes for which only probes may go out.
+	tests  [testCauses]testState
+	binds  int           // how many of the account's binds this instance may have
+	news   chan struct{} // closed with every change
+	probes chan struct{} // closed when the operator asks for a probe
+}
+
+// testCause is why only probes may go out.
+type testCause uint8
+
+const (
+	forErrors  testCause = iota // the SMSC answers nothing but temporary errors
+	forSilence                  // it answers nothing
+	testCauses
+)
+
+// testState is one cause for which only probes go out, and what it makes of the state of the account, if anything.
+type testState struct {
+	on    bool
+	shown standing
 }
 
 // hold is a wait that the SMSC has asked for.
@@ -127,7 +142,7 @@ func (f *flow) probed() <-chan struct{} {
 func (f *flow) open(now time.Time) (open bool, change <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.lets(now) && !f.probing, f.news
+	return f.lets(now) && !f.testing(), f.news
 }
 
 // mayProbe reports whether the probes of an account that is failing may be submitted.
@@ -142,15 +157,20 @@ func (f *flow) lets(now time.Time) bool {
 	return f.mode == queue.ModeRun && !now.Before(f.held.until) && f.starved == "" && now.Before(f.confirmed)
 }
 
-// probeOnly lets only probes through, or everything again. why, when set, says that the account is failing.
-func (f *flow) probeOnly(now time.Time, only bool, why string) {
+// testing reports, under the lock, that only probes go out.
+func (f *flow) testing() bool {
+	return slices.ContainsFunc(f.tests[:], func(t testState) bool { return t.on })
+}
+
+// probeOnly lets only probes through, or this cause no longer. why, when set, says that the account is failing.
+func (f *flow) probeOnly(now time.Time, cause testCause, only bool, why string) {
 	f.update(func() {
-		f.probing = only
-		switch {
+		t := &f.tests[cause]
+		switch t.on = only; {
 		case !only:
-			f.failing = standing{}
+			t.shown = standing{}
 		case why != "":
-			f.failing = standing{state: Failing, since: now, reason: why}
+			t.shown = standing{state: Failing, since: now, reason: why}
 		}
 	})
 }
@@ -201,8 +221,12 @@ func (f *flow) over(now time.Time, at standing) standing {
 		at.reason, at.until = f.held.sentence(), f.held.until
 	case f.starved != "":
 		at.reason = f.starved
-	case f.failing.state != "":
-		return f.failing
+	default:
+		for _, t := range f.tests {
+			if t.shown.state != "" {
+				return t.shown
+			}
+		}
 	}
 	return at
 }

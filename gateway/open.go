@@ -105,6 +105,7 @@ func (g *Gateway) newAccount(name string, cfg *config.Account, hosts *hosts) (*a
 			continue
 		}
 		a.backed[route] = turn < len(r.Accounts)-1
+		a.relieved = a.relieved || a.backed[route]
 		for _, lane := range lanesOf(route, r) {
 			if turn > 0 {
 				lane.Open = g.noneCan(r.Accounts[:turn], lane.Weight == 0)

@@ -142,7 +142,13 @@ func (k *keeper) supervise(ctx context.Context) {
 }
 
 // target is what the bind dials next.
-func (k *keeper) target() *target { return k.account.hosts.of(k.dialled(), k.account.cfg.SystemID) }
+func (k *keeper) target() *target {
+	t := k.account.hosts.of(k.dialled(), k.account.cfg.SystemID)
+	if k.account.relieved {
+		t.isBacked()
+	}
+	return t
+}
 
 // dialled is the address whose turn it is.
 func (k *keeper) dialled() string {

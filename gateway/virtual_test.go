@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +27,11 @@ type virtual struct {
 	*account
 	source *memory.Source
 	smsc   *testserver.Server
-	stop   func() // waits until what is in flight is settled and the session unbound
+
+	refuses atomic.Bool // connections
+	conn    atomic.Pointer[net.Conn]
+
+	stop func() // waits until what is in flight is settled and the session unbound
 }
 
 // startVirtual binds the account and lets it send. extra is YAML under the account.
@@ -42,22 +48,38 @@ func startLogged(t *testing.T, sc testserver.Scenario, extra string, log *slog.L
 		t.Fatal(err)
 	}
 	g := &Gateway{cfg: cfg, log: log, metrics: newMetrics(nil), presence: &presence{kick: make(chan struct{}, 1)}}
-	a, lanes, err := g.newAccount("acme", cfg.Accounts["acme"], newHosts())
+	return g.startVirtual(t, "acme", sc, nil)
+}
+
+// startVirtual binds an account of the gateway and lets it send, from a queue of its own when there is none.
+func (g *Gateway) startVirtual(t *testing.T, name string, sc testserver.Scenario, source *memory.Source) *virtual {
+	t.Helper()
+	hosts := newHosts()
+	hosts.random = seeded(7)
+	a, lanes, err := g.newAccount(name, g.cfg.Accounts[name], hosts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.gate = window.NewGate(window.NewController(configuredWindow(a.cfg)))
 	a.flow.share("", time.Now().Add(1000*time.Hour), a.cfg.Binds) // it has no other instances to ask
-	v := &virtual{account: a, source: memory.New(memory.Config{Lanes: lanes}), smsc: testserver.New(sc)}
-	a.intake, a.random = v.source, seeded(7)
+	if source == nil {
+		source = memory.New(memory.Config{Lanes: lanes})
+	}
+	v := &virtual{account: a, source: source, smsc: testserver.New(sc)}
+	a.intake, a.random = turns{source, lanes}, seeded(7)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	a.dial = func(context.Context, smpp.Config) (net.Conn, error) {
+		if v.refuses.Load() {
+			return nil, errors.New("connection refused")
+		}
 		near, far := net.Pipe()
+		v.conn.Store(&near)
 		running.Go(func() { _ = v.smsc.ServeConn(context.Background(), far) }) // ends with the session
 		return near, nil
 	}
+	g.accounts = append(g.accounts, a)
 	running.Go(func() { a.keepers[0].supervise(ctx) })
 	running.Go(func() { a.pump(ctx) })
 	v.stop = func() {
@@ -67,6 +89,38 @@ func startLogged(t *testing.T, sc testserver.Scenario, extra string, log *slog.L
 	}
 	synctest.Wait()
 	return v
+}
+
+// refuse ends the session and refuses connections, or lets them in again.
+func (v *virtual) refuse(refuses bool) {
+	if v.refuses.Store(refuses); refuses {
+		_ = (*v.conn.Load()).Close()
+	}
+}
+
+// turns is a queue whose lanes are asked only while it is the account's turn. Like a pull request, a question that is
+// out when the turn ends is answered for up to 2 s more.
+type turns struct {
+	*memory.Source
+
+	lanes []queue.IntakeLane
+}
+
+func (i turns) Next(ctx context.Context) (queue.Job, error) {
+	for {
+		if open := i.lanes[0].Open; open != nil && !open() {
+			if !pause(ctx, 100*time.Millisecond) {
+				return nil, ctx.Err()
+			}
+			continue
+		}
+		short, cancel := context.WithTimeout(ctx, 2*time.Second)
+		job, err := i.Source.Next(short)
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return job, err
+		}
+	}
 }
 
 // seeded is a source of numbers in [0, 1) for several goroutines.

@@ -435,3 +435,47 @@ func TestRaisedRateIsClimbedTo(t *testing.T) {
 		t.Errorf("a rate that is believed leaves the ceiling at %v", c.Snapshot(now).Ceiling)
 	}
 }
+
+// A test starts although the window is full of what is not answered, and its answer makes room for the rest.
+func TestStartNowPassesAFullWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate(NewController(Config{Declared: 1000}))
+		id := g.AddBind()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for {
+			p, err := g.AcquireOn(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Start(ctx) != nil {
+				p.Release(Signal{})
+				break
+			}
+		}
+		if b := g.Snapshot().Binds[0]; b.Ahead < b.Window {
+			t.Fatalf("%d of %d in flight: the window is not full", b.Ahead, b.Window)
+		}
+		p, err := g.AcquireOn(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.StartNow(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.StartNow(); !errors.Is(err, ErrPermitUsed) {
+			t.Errorf("a second start: %v, want ErrPermitUsed", err)
+		}
+		p.Release(Signal{Answer: Accepted})
+		if b := g.Snapshot().Binds[0]; b.Ahead != 0 || b.Reserved != 0 {
+			t.Errorf("%d in flight and %d reserved after the answer, want none", b.Ahead, b.Reserved)
+		}
+		if p, err = g.AcquireOn(id); err != nil {
+			t.Fatal(err)
+		}
+		g.RemoveBind(id)
+		if err := p.StartNow(); !errors.Is(err, ErrBindRemoved) {
+			t.Errorf("on a bind that is gone: %v, want ErrBindRemoved", err)
+		}
+	})
+}

@@ -96,6 +96,26 @@ func (p Permit) Start(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// StartNow starts without a wait for the pace or the window, for a test of a peer that answers nothing: the window is full
+// of what is not answered, and an answer to the test passes all that by. The errors are those of Start.
+func (p Permit) StartNow() error {
+	if p.place == nil {
+		return ErrPermitUsed
+	}
+	s, g := p.place, p.place.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case p.stale(), s.state != acquired:
+		return ErrPermitUsed
+	case s.bind.removed:
+		return ErrBindRemoved
+	}
+	g.begin(s, time.Now(), false)
+	g.admit()
+	return nil
+}
+
 // Answered reports what the peer said to one part of a long message and keeps the permit for the next: it is as after
 // Acquire, on the same bind, and Start may be called again. That part counts as answered from now on, and the next one
 // waits for pace and window like any other message; but as the permit never queues for a place again, it cannot be
