@@ -15,6 +15,7 @@ import (
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/smpp/receipt"
+	"sluice/testserver"
 )
 
 func TestReceiptWaits(t *testing.T) {
@@ -211,6 +212,29 @@ func receiptFrom(number, text string, tlvs ...pdu.TLV) *pdu.DeliverSM {
 		Source: pdu.Address{TON: 1, NPI: 1, Addr: []byte(number)}, Dest: pdu.Address{Addr: []byte("2000")}, ESMClass: 4,
 		ShortMessage: []byte(text), TLVs: tlvs,
 	}
+}
+
+// A receipt of a message that asked for none has no entry to be found by: it is published with the SMSC's id alone, which
+// the event of the message has too.
+func TestReceiptThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	s := startSMSC(t, testserver.Scenario{Receipts: testserver.Receipts{Always: true}})
+	r := runGateway(t, testConfig(t, t.TempDir(), s, "", ""), Options{receiptWaits: []time.Duration{20 * time.Millisecond, 50 * time.Millisecond}})
+	list := messages(2, "+1555")
+	list[1].Receipt = true
+	r.publish(t, list...)
+	ids := map[string]string{}
+	for _, e := range r.await(t, 2, isFinal) {
+		ids[e.ID] = e.MessageIDs[0]
+	}
+	for _, e := range r.await(t, 2, func(e queue.Event) bool { return e.Type == queue.EventReceipt }) {
+		want := map[string]string{ids[list[0].ID]: "", ids[list[1].ID]: list[1].ID}
+		if id, known := want[e.Receipt.MessageID]; !known || e.ID != id || (e.Seq == 0) != (id == "") || e.Receipt.State != "delivered" {
+			t.Errorf("receipt of %s: id %q, seq %d, %s; want id %q, delivered", e.Receipt.MessageID, e.ID, e.Seq, e.Receipt.State, id)
+		}
+	}
+	r.awaitMetrics(t, `sluice_receipts_total{account="acme",match="matched"} 1`, `sluice_receipts_total{account="acme",match="unmatched"} 1`)
+	await(t, "both acknowledgements", func() bool { return s.Stats().Acknowledged == 2 })
 }
 
 // The agreed field examples, from the response to the event. D13 to D15 and D02 are in TestF32MixedMessageIDs.

@@ -34,7 +34,13 @@ Examples:
   curl -s -X POST http://127.0.0.1:8090/limit -d '[{"kind": "token_bucket", "rate": 40, "burst": 4}]'
   curl -s -X POST http://127.0.0.1:8090/mo -d '{"from": "41791234567", "to": "info", "text": "hello"}'
   curl -s -X POST http://127.0.0.1:8090/mo -d '{"from": "41791234567", "to": "info", "hex": "050003070201C3", "esm_class": 64}'
-  curl -s -X POST 'http://127.0.0.1:8090/disconnect?how=rst'`
+  curl -s -X POST 'http://127.0.0.1:8090/disconnect?how=rst'
+
+  # another scenario while it runs: a temporary error to everything; all well again; one from a file. It replaces the one
+  # before as a whole, what the flags said included, and keeps sessions, ledger and counts
+  curl -s -X POST http://127.0.0.1:8090/scenario -d '{"errors": [{"status": 8}]}'
+  curl -s -X POST http://127.0.0.1:8090/scenario -d '{}'
+  curl -s -X POST http://127.0.0.1:8090/scenario --data-binary @configs/scenarios/penalty.yaml`
 
 // newApp is the command; it prints to out.
 func newApp(out io.Writer) *cli.App {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -174,10 +175,52 @@ func TestHelpHasAnExample(t *testing.T) {
 	if err := newApp(&out).RunContext(t.Context(), []string{"fakesmsc", "--help"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fakesmsc --rate 100 --burst 10 --latency 5ms-20ms", "/stats", "--scenario FILE"} {
+	for _, want := range []string{"fakesmsc --rate 100 --burst 10 --latency 5ms-20ms", "/stats", "POST http://127.0.0.1:8090/scenario", "--scenario FILE"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("help does not contain %q:\n%s", want, out.String())
 		}
+	}
+}
+
+// Every request of the help's examples is one that the server carries out.
+func TestExamplesOfTheHelp(t *testing.T) {
+	server := testserver.New(testserver.Scenario{})
+	control := httptest.NewServer(server.Handler())
+	defer control.Close()
+	example := regexp.MustCompile(`(?m)^ *curl -s (-X POST )?'?http://127\.0\.0\.1:8090([^ '\n]+)'?(?: -d '(.*)'| --data-binary @(\S+))?$`)
+	tried := map[string]int{}
+	for _, m := range example.FindAllStringSubmatch(description, -1) {
+		method, path, body := http.MethodGet, m[2], m[3]
+		if m[1] != "" {
+			method = http.MethodPost
+		}
+		if file := m[4]; file != "" {
+			octets, err := os.ReadFile(filepath.Join("..", "..", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = string(octets)
+		}
+		request, err := http.NewRequestWithContext(t.Context(), method, control.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(response.Body)
+		nobody := path == "/mo" && response.StatusCode == http.StatusConflict && bytes.Contains(answer, []byte("is bound")) // it was understood
+		if response.Body.Close() != nil || err != nil || response.StatusCode != http.StatusOK && !nobody {
+			t.Errorf("%s: %s %s, %v", m[0], response.Status, answer, err)
+		}
+		tried[method+" "+path]++
+	}
+	if n := strings.Count(description, "curl "); len(tried) < 6 || tried["POST /scenario"] != 3 || n != 9 {
+		t.Errorf("of %d examples were tried: %v", n, tried)
+	}
+	if got := server.Stats().Scenario; got != "penalty" { // the last one
+		t.Errorf("the scenario is %q, want that of the file", got)
 	}
 }
 

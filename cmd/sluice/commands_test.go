@@ -32,6 +32,23 @@ func contains(t *testing.T, what, text string, words ...string) {
 	}
 }
 
+// The help of the program leads to what every other command needs on a system that is not the default one.
+func TestHelpLeadsToNATSAndPrefix(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"help"}, {}} {
+		out, _, err := sluice(t, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contains(t, "the help", out, "--nats URL", "SLUICE_NATS", "nats://127.0.0.1:4222", "--prefix TOKEN", "streams.prefix")
+	}
+	// The example in it is a call that can be understood: it fails at the server only.
+	_, errs, err := sluice(t, "binds", "--nats", "nats://127.0.0.1:1", "--prefix", "sms2")
+	if err == nil {
+		t.Fatal("there is a server at port 1")
+	}
+	contains(t, "the error", errs, "nats://127.0.0.1:1")
+}
+
 func TestCheckPrintsAllFiveFaults(t *testing.T) {
 	path := write(t, "bad.yaml", `
 http: nowhere

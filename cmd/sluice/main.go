@@ -45,11 +45,22 @@ func exitCode(err error) int {
 	return 1
 }
 
+const description = `run is the gateway. The commands that look into it or publish reach it through its NATS server, from any machine that may
+connect there. Two flags say where that is; write them behind the command:
+
+  --nats URL      the server: nats.url, or nats.embedded.listen; default nats://127.0.0.1:4222, or $SLUICE_NATS
+  --prefix TOKEN  which gateway on it, where the configuration has another streams.prefix than sms
+
+  sluice binds --nats nats://nats.example.net:4222 --prefix sms2
+
+A server that asks for credentials or TLS: see ` + "`sluice binds --help`" + `.`
+
 func app(out, errs io.Writer) *cli.App {
 	return &cli.App{
 		Name:                 "sluice",
 		Usage:                "an SMPP gateway that never mistakes \"slow down\" for \"failed\"",
 		Version:              versionText(),
+		Description:          description,
 		EnableBashCompletion: true,
 		Writer:               &printable.Writer{To: out},
 		ErrWriter:            &printable.Writer{To: errs},
