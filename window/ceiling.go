@@ -38,6 +38,7 @@ const (
 // evidence is what speaks against the ceiling. Counts are floating point: they are there to be divided.
 type evidence struct {
 	doubt             float64 // refusals, less what accepted messages leaked away
+	rested            float64 // the part of it that is refusals of messages after a pause
 	accepted, refused float64 // answers behind the doubt
 }
 
@@ -145,17 +146,30 @@ func (c *Controller) ascend(now time.Time, s Signal) {
 
 // credit books an accepted message: it speaks for the ceiling and pays for probes.
 func (c *Controller) credit(t Ticket) {
-	c.accepted++
 	c.climbed++
 	c.heard++
-	if c.doubt -= max(leak, known*c.floor); c.doubt <= 0 {
-		c.evidence = evidence{}
-	}
+	c.acquit(t)
 	if t.paced {
 		c.owed = max(0, c.owed-1)
 	}
 	if t.step > 0 { // the floor's refusals are not the probe's fault
 		c.owed = max(0, c.owed-c.floor*c.price(t.step))
+	}
+}
+
+// acquit lets an accepted message speak against the doubt. One that came after a pause met an SMSC that had rested: it
+// speaks only against refusals of such messages.
+func (c *Controller) acquit(t Ticket) {
+	takes := max(leak, known*c.floor)
+	if t.idle {
+		if c.rested <= 0 {
+			return
+		}
+		c.rested -= takes
+	}
+	c.accepted++
+	if c.doubt -= takes; c.doubt <= 0 {
+		c.evidence = evidence{}
 	}
 }
 
@@ -191,6 +205,9 @@ func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
 	}
 	c.refused++
 	c.doubt++
+	if t.idle {
+		c.rested++
+	}
 	switch {
 	case silent:
 		c.hold(now, t)
@@ -353,7 +370,7 @@ func (c *Controller) excess(now time.Time, s Signal) {
 	if c.mode == Compare { // the test has filled a bucket that would flatter a probe now
 		c.owe(max(c.owed, c.price(c.step)))
 	} else {
-		c.step = max(c.step, share/2) // the larger the error, the bolder the search
+		c.step = max(min(c.step, bold), share/2) // the larger the error, the bolder the search
 		c.owed = min(c.owed, c.price(c.step))
 	}
 	c.cut(now, c.ceiling*min(max(0.5, 1-share), 0.99), ReasonCutExcess, s, d)

@@ -196,3 +196,35 @@ func TestOnlyAcceptancesLetThePaceClimb(t *testing.T) {
 		}
 	}
 }
+
+// A slow account with messages at half of its rate: those that come after a pause meet a bucket that has filled up, and
+// must not hide that the ceiling is several times too high.
+func TestSlowAndIdleFindsItsCeiling(t *testing.T) {
+	for _, trip := range []int{5, 300} {
+		good, refused := figures(8, scenario{
+			smsc: bucket(1, 2), rtt: ms(trip), length: 30 * time.Minute, warm: 8 * time.Minute,
+			arrivals: func(time.Duration) float64 { return 0.5 },
+		})
+		t.Logf("%d ms: goodput %.3f, %.2f %% refused", trip, good, 100*refused)
+		if refused > .02 {
+			t.Errorf("%d ms: %.2f %% refused, want at most 2 %%", trip, 100*refused)
+		}
+	}
+}
+
+// Odd refusals of an account that has next to nothing to send are no excess: acceptances after a pause speak against
+// refusals after a pause.
+func TestIdleWithNoiseKeepsItsCeiling(t *testing.T) {
+	for seed := range uint64(4) {
+		s := simulate(scenario{
+			rate: 100, rtt: ms(20), length: 2 * time.Hour, config: Config{Remembered: 100},
+			smsc: func(rnd *rand.Rand) limiter.Limiter {
+				return limiter.All(limiter.Noise(limiter.All(), 0.01, rnd, throttled), limiter.TokenBucket(limiter.Constant(100), 10, throttled))
+			},
+			arrivals: func(time.Duration) float64 { return 1 },
+		}, seed)
+		if ceiling := s.senders[0].c.Snapshot(s.clock()).Ceiling; ceiling < 70 {
+			t.Errorf("seed %d: the ceiling is %.1f/s after two hours, want at least 70/s of 100/s", seed, ceiling)
+		}
+	}
+}
