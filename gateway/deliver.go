@@ -390,6 +390,7 @@ func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Resp
 	a.silence.heard(!res.unanswered, d.letter.state.Unknowns > 0)
 	d.rules.othersPass = a.faults.ownFault(now)
 	a.temporary(now, d, res)
+	d.rules.provisional = a.faults.inRun(now)
 	if res.unanswered {
 		a.faults.unanswered(now)
 		if !res.reset {

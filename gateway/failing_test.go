@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -404,5 +405,60 @@ func TestOTPsOutliveTemporaryErrors(t *testing.T) {
 	await(t, "what is stored of the failing time", func() bool {
 		spells, err := r.client.Spells(t.Context(), "acme")
 		return err == nil && len(spells) == 1 && spells[0].To.After(spells[0].From)
+	})
+}
+
+// Events of attempts that may yet be given back say so, and only those.
+func TestAttemptsThatMayBeGivenBackAreProvisional(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := startVirtual(t, outage(testserver.Match{Prefix: "1555"}), "")
+		defer v.stop()
+		v.send(t, 10, time.Hour, "+4477", "")
+		time.Sleep(10 * time.Second)
+		v.send(t, 1, time.Hour, "+1555", "") // refused while others pass, and again
+		for n := range 30 {
+			time.Sleep(time.Second)
+			v.send(t, 2, time.Hour, fmt.Sprintf("+4478%02d", n), "")
+		}
+		time.Sleep(10 * time.Second)
+		charged := map[string][]bool{}
+		said := func() {
+			clear(charged)
+			for _, e := range v.source.Events(0) {
+				switch {
+				case e.Type == queue.EventRetry && e.Reason == reasonRetry:
+					charged[e.ID] = append(charged[e.ID], e.Provisional)
+				case e.Provisional:
+					t.Errorf("%s: %s (%s) is provisional", e.ID, e.Type, e.Reason)
+				}
+			}
+		}
+		said()
+		if got := charged["1555-0"]; len(got) < 2 || !got[0] || slices.Contains(got[1:], true) {
+			t.Errorf("provisional %v for a message that alone is refused, want the first attempt only", got)
+		}
+		v.scenario(t, outage(testserver.Match{}))
+		v.send(t, 10, time.Hour, "+4666", "")
+		time.Sleep(20 * time.Second)
+		said()
+		n := 0
+		for id, list := range charged {
+			if strings.HasPrefix(id, "4666") {
+				n++
+				if slices.Contains(list, false) {
+					t.Errorf("%s: provisional %v in an outage, want all its attempts to be", id, list)
+				}
+			}
+		}
+		if n == 0 {
+			t.Error("no attempt was used at the begin of the outage: the test does not test")
+		}
+		v.scenario(t, healthy())
+		time.Sleep(time.Minute)
+		for _, e := range v.source.Events(0) {
+			if e.Type == queue.EventSubmitted && strings.HasPrefix(e.ID, "4666") && e.Attempt != 1 {
+				t.Errorf("%s has used %d attempts, want 1: the provisional ones are given back", e.ID, e.Attempt)
+			}
+		}
 	})
 }

@@ -50,6 +50,13 @@ func (f *faults) ownFault(now time.Time) bool {
 	return f.state.ownFault(now)
 }
 
+// inRun says that an attempt used now is given back should the account prove to be failing.
+func (f *faults) inRun(now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.answers > 0 && !now.Before(f.state.from)
+}
+
 // hear takes an answer, and says whether only probes may go out before and after it.
 func (f *faults) hear(now time.Time, a accountAnswer) (c change, probing bool, was failing) {
 	f.mu.Lock()

@@ -101,8 +101,11 @@ type rules struct {
 	// error is the message's fault. accepted is when it last did.
 	othersPass bool
 	accepted   time.Time
-	class      string
-	weight     int // of the class; 0: strict
+	// provisional says that the account has answered nothing but temporary errors since it last accepted a message: the
+	// attempt is not counted should it prove to be failing.
+	provisional bool
+	class       string
+	weight      int // of the class; 0: strict
 }
 
 // letter is one delivery of a message as the rules see it.
@@ -316,7 +319,9 @@ func (r *rules) attemptUsed(now time.Time, l letter, asked time.Duration, reason
 		}
 		earliest = latest(earliest, free)
 	}
-	return r.waitUntil(now, l, queue.EventRetry, reason, earliest, true)
+	o := r.waitUntil(now, l, queue.EventRetry, reason, earliest, true)
+	o.Event.Provisional = r.provisional && !o.Final
+	return o
 }
 
 // accountsFault puts a message back whose temporary error is the account's: it uses no attempt.

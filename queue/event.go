@@ -75,10 +75,13 @@ type Event struct {
 	Account  string `json:"account,omitempty"`
 	Bind     string `json:"bind,omitempty"`
 
-	Attempt          int `json:"attempt,omitempty"`
-	Throttles        int `json:"throttles,omitempty"`
-	Segments         int `json:"segments,omitempty"`
-	SegmentsAccepted int `json:"segments_accepted,omitempty"`
+	Attempt int `json:"attempt,omitempty"`
+	// Provisional says that this attempt is not counted any more should the account
+	// prove to have been failing.
+	Provisional      bool `json:"provisional,omitempty"`
+	Throttles        int  `json:"throttles,omitempty"`
+	Segments         int  `json:"segments,omitempty"`
+	SegmentsAccepted int  `json:"segments_accepted,omitempty"`
 
 	// CommandStatus is the answer's number, nil when there was no answer.
 	CommandStatus *uint32 `json:"command_status,omitempty"`

@@ -25,6 +25,7 @@ func (e *Event) AppendJSON(b []byte) ([]byte, error) {
 	w.text("account", e.Account, false)
 	w.text("bind", e.Bind, false)
 	w.number("attempt", int64(e.Attempt), false)
+	w.yes("provisional", e.Provisional)
 	w.number("throttles", int64(e.Throttles), false)
 	w.number("segments", int64(e.Segments), false)
 	w.number("segments_accepted", int64(e.SegmentsAccepted), false)
