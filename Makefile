@@ -75,13 +75,18 @@ chaos: build bin/chaos ## Break everything at random for 30 minutes while 100,00
 chaos-short: build bin/chaos ## The same in 3 minutes with 5,000 messages; SEED=1.
 	bin/chaos --bin bin --seed $(SEED) --short --messages 5000 --length 2m --patience 3m
 
-# SEEDS worlds from FROM on, or the one of SEED alone. Each has a process of its own, one a core.
-SEEDS ?= 100
+# SEEDS worlds from FROM on (100; with sabotages 300), or the one of SEED alone. Each has a process of its own, one a core.
 FROM  ?= 1
+seeds = $(if $(filter command line environment,$(origin SEEDS)),$(SEEDS),$(1))
+# ONLY names the sabotages to try, as a regular expression; empty: all.
+ONLY  ?=
 
 worlds: ## Run whole gateways in simulated time with every fault: SEEDS=100 FROM=1, or one again: make worlds SEED=7.
 	$(GO) test -c -o bin/worlds.test ./gateway/worlds
-	.ci/worlds bin/worlds.test $(if $(filter command line environment,$(origin SEED)),$(SEED) 1,$(FROM) $(SEEDS))
+	.ci/worlds bin/worlds.test $(if $(filter command line environment,$(origin SEED)),$(SEED) 1,$(FROM) $(call seeds,100))
+
+worlds-sabotage: ## Break the delivery line by line; worlds must find each (hours): SEEDS=300 FROM=1 ONLY=record.
+	nice -n 19 $(GO) run ./gateway/worlds/sabotage --from $(FROM) --seeds $(call seeds,300) --only '$(ONLY)'
 
 .PHONY: bin/chaos
 bin/chaos:

@@ -17,6 +17,7 @@ type story struct {
 	finals  []queue.Event
 	marked  bool           // a final, or what corrected it, says possible_duplicate
 	taken   map[string]int // how often each of its parts was accepted
+	events  []queue.Event  // but its receipts, in order
 	retries int            // answers that may use an attempt
 	told    int            // receipts
 }
@@ -37,7 +38,9 @@ func (r *run) judge(events []queue.Event, unread []string, settled bool) (faults
 		r.deadline(s, complain)
 		r.attempts(s, complain)
 		r.receipts(s, complain)
+		r.waits(s, s.events, complain)
 	}
+	r.resends(complain)
 	r.rate(complain)
 	r.silence(complain)
 	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
@@ -61,6 +64,7 @@ func (r *run) stories(events []queue.Event) []*story {
 			s.told++
 			continue
 		}
+		s.events = append(s.events, e)
 		switch {
 		case e.Type.Final():
 			s.finals = append(s.finals, e)

@@ -1,0 +1,71 @@
+package worlds
+
+import (
+	"time"
+
+	"sluice/queue"
+	"sluice/smpp/pdu"
+)
+
+// How exactly the waits are held.
+const (
+	crossing   = 2 * time.Second  // between the write of a final and the last submit that did not know of it
+	resendWait = 55 * time.Second // unknown.after is 60 s
+	sentEarly  = 20 * time.Millisecond
+	shortWait  = 11 * time.Second // nothing but a submit without answer has a message wait for longer
+	lateExpiry = time.Minute
+)
+
+// waits: a message is sent neither after its final nor before the time that its newest event names, what the SMSC has
+// accepted is not sent again for a minute, and no message is given up long before its deadline.
+func (r *run) waits(s *story, events []queue.Event, complain func(string, ...any)) {
+	var next, said time.Time // of the newest event that names a time
+	unanswered := false
+	e := 0
+	for _, sent := range r.sent {
+		if sent.destination != s.message.To[1:] {
+			continue
+		}
+		for ; e < len(events) && events[e].At.Before(sent.at); e++ {
+			if next = events[e].NextAttemptAt; !next.IsZero() {
+				said = events[e].At
+			}
+		}
+		if !next.IsZero() && sent.at.Before(next.Add(-sentEarly)) {
+			complain("seq %d (%s) was sent %v before the time that was said at %s", s.seq, s.message.ID, next.Sub(sent.at), said.Format("15:04:05.000"))
+			break
+		}
+		if len(s.finals) == 1 && sent.at.After(s.finals[0].At.Add(crossing)) {
+			complain("seq %d (%s) was sent %v after its final", s.seq, s.message.ID, sent.at.Sub(s.finals[0].At))
+			break
+		}
+	}
+	for _, ev := range events {
+		unanswered = unanswered || ev.Type == queue.EventUnknownOutcome
+	}
+	if len(s.finals) != 1 || s.finals[0].Type != queue.EventExpired || s.finals[0].Deadline.IsZero() {
+		return
+	}
+	f := s.finals[0]
+	switch early := f.Deadline.Sub(f.At); {
+	case early > shortWait && !unanswered:
+		complain("seq %d (%s) was given up %v before its deadline (%s)", s.seq, s.message.ID, early, f.Reason)
+	case early < -lateExpiry:
+		complain("seq %d (%s) expired %v after its deadline", s.seq, s.message.ID, -early)
+	}
+}
+
+// resends: what the SMSC has accepted is sent again no sooner than a late answer may come.
+func (r *run) resends(complain func(string, ...any)) {
+	for _, smsc := range r.smscs {
+		taken := map[string]time.Time{}
+		for _, record := range smsc.Ledger() {
+			if at, ok := taken[record.Key]; ok && record.Time.Sub(at) < resendWait {
+				complain("a submit_sm to %s was sent again %v after the SMSC had accepted it", record.Destination, record.Time.Sub(at))
+			}
+			if record.Status == pdu.StatusOK {
+				taken[record.Key] = record.Time
+			}
+		}
+	}
+}
