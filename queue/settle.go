@@ -320,6 +320,7 @@ func nak(reply string, delay time.Duration) write {
 // copyToDeferred keeps the message for a person, with everything it came with.
 func (d *delivery) copyToDeferred(ctx context.Context, reason string, e *Event) error {
 	n := d.intake.names
+	d.decode() // a message that was parked is not handed out
 	summary, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("event %s: %w", e.Type, err)
