@@ -9,6 +9,8 @@ FUZZTIME  ?= 10s
 BENCHTIME ?= 1s
 # PATIENCE is how long the tests of one package may take: on a busy machine more than the 10 minutes of go test.
 PATIENCE  ?= 20m
+# PARALLEL is how many tests of one package run beside each other: most of them wait more than they work.
+PARALLEL  ?= 8
 # SEEDS is how often window-wild plays each case, KIND the one kind that it plays (all).
 SEEDS     ?= 5
 KIND      ?=
@@ -18,7 +20,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 PEER      := gateway/interop/testdata/smsc
 
-.PHONY: examples worlds chaos chaos-short help demo build test race fuzz bench bench-codec bench-session window-grid window-grid-smoke window-wild compare compare-short lint check interop cover schema peers clean
+.PHONY: examples worlds chaos chaos-short help demo build test test-long race fuzz bench bench-codec bench-session window-grid window-grid-smoke window-wild compare compare-short lint check interop cover schema peers clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,12 +31,16 @@ demo: ## Show a naive sender and Sluice against an SMSC whose ceiling moves (und
 build: ## Build bin/sluice and bin/fakesmsc.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/sluice ./cmd/fakesmsc
 
-test: ## Run the tests; needs nothing but Go.
-	$(GO) test -shuffle=on -timeout $(PATIENCE) ./...
+test: ## Run the tests, the long ones cut short or left out; needs nothing but Go.
+	$(GO) test -short -shuffle=on -parallel $(PARALLEL) -timeout $(PATIENCE) ./...
+	@echo 'make test-long runs these whole:' && .ci/test-long --list
 
-race: ## Run the tests under the race detector; needs a C compiler.
+test-long: ## Run the tests that test cuts short or leaves out, whole.
+	GO='$(GO)' .ci/test-long -shuffle=on -parallel $(PARALLEL) -timeout $(PATIENCE)
+
+race: ## Run what test runs under the race detector; needs a C compiler.
 	@echo 'without sluice/cmd/sluice: its tests run the binary, which is built without the detector'
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout $(PATIENCE) $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
+	CGO_ENABLED=1 $(GO) test -race -short -shuffle=on -parallel $(PARALLEL) -timeout $(PATIENCE) $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
 
 examples: ## Run the tests of examples/, which are modules of their own.
 	for d in examples/*/; do (cd "$$d" && $(GO) vet ./... && $(GO) test ./...); done

@@ -252,6 +252,7 @@ func TestOnlyWhatWasNotAcceptedIsSentAgain(t *testing.T) {
 
 // A late answer to one part spares that part the resend.
 func TestLateAnswerToOnePartSparesItTheResend(t *testing.T) {
+	t.Parallel()
 	s := startSMSC(t, testserver.Scenario{
 		Errors: []testserver.ErrorRule{{Script: []pdu.Status{0, pdu.StatusThrottled, 0}}},
 		Faults: []testserver.Fault{{Match: testserver.Match{Nth: 3}, Kind: testserver.FaultDelay, By: testserver.Exactly(3 * time.Second)}},

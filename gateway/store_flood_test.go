@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"sluice/gateway/config"
+	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
@@ -53,9 +54,7 @@ func (r *rig) publishToOther(t *testing.T, n int, name string) {
 // One SMSC that sends without end has at most half of the store's share for inbound, and is asked to keep the rest with
 // 0x14; the other account's messages and receipts all pass.
 func TestFloodOfDeliverSMStopsNoOtherAccount(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills 40 MB")
-	}
+	longtest.Only(t, "fills a store of 40 MB")
 	t.Parallel()
 	s, other := startSMSC(t, testserver.Scenario{}), startSMSC(t, testserver.Scenario{Receipts: testserver.Receipts{}})
 	r := runGateway(t, smallStoreConfig(t, s, other), Options{})
@@ -94,9 +93,7 @@ func TestFloodOfDeliverSMStopsNoOtherAccount(t *testing.T) {
 // A publisher's malformed messages have half of the deferred stream's share; then they end without a copy, and say so.
 // Nobody else waits.
 func TestFloodOfMalformedMessagesStopsNobody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills 20 MB")
-	}
+	longtest.Only(t, "fills a store with 45 MB of malformed messages")
 	t.Parallel()
 	s, other := startSMSC(t, testserver.Scenario{}), startSMSC(t, testserver.Scenario{Receipts: testserver.Receipts{}})
 	r := runGateway(t, smallStoreConfig(t, s, other), Options{})

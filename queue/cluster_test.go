@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"sluice/internal/longtest"
 )
 
 // cluster is three servers, as in production.
@@ -70,9 +72,7 @@ func (c *cluster) urls() string {
 // TestLeaderChange moves the consumer's leader about, and then the client from
 // server to server.
 func TestLeaderChange(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a cluster of three servers takes some seconds to elect its leaders")
-	}
+	longtest.Only(t, "a cluster of three servers elects its leaders")
 	cl := startCluster(t)
 	b := &bench{t: t, ackWait: 5 * time.Second}
 	b.eventually(func() (err error) {

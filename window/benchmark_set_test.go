@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/longtest"
 	"sluice/testserver/limiter"
 )
 
@@ -298,10 +299,9 @@ func fullRateAfterRebind(t *testing.T, s *simulation) string {
 
 func TestBenchmarkSet(t *testing.T) {
 	seeds, rows := 5, benchmarkSet()
-	if testing.Short() || raced {
+	if !longtest.Whole(t, "one seed of five, no scenario of more than 50,000 messages") || raced {
 		seeds = 1
 		rows = slices.DeleteFunc(rows, func(r row) bool { return r.capacity()*r.sc.length.Seconds() > 50_000 })
-		t.Log("one seed, and no scenario of more than 50,000 messages")
 	}
 	var (
 		lock  sync.Mutex
