@@ -43,6 +43,11 @@ type failing struct {
 	probes  int       // answered since then
 	next    time.Time // no probe before
 
+	// elsewhere is since when another instance finds the account failing and this one follows it; zero: it does not.
+	// claimed is since when the other one says so, at the earliest that was read; heard when the SMSC last accepted or
+	// throttled a message here.
+	elsewhere, claimed, heard time.Time
+
 	climb  climb
 	spells []spell // that are over, oldest first
 }
@@ -82,7 +87,7 @@ const (
 
 // ownFault says that a temporary error now is the message's: others pass.
 func (f *failing) ownFault(now time.Time) bool {
-	return f.since.IsZero() && !f.accepted.IsZero() && now.Sub(f.accepted) <= othersWithin
+	return f.since.IsZero() && f.elsewhere.IsZero() && !f.accepted.IsZero() && now.Sub(f.accepted) <= othersWithin
 }
 
 // hear takes an answer. Terminal answers neither count nor end a run; a throttle ends it, for the SMSC is there.
@@ -158,6 +163,9 @@ func (f *failing) probed(now time.Time) {
 // end ends a run, and the state with it.
 func (f *failing) end(now time.Time) change {
 	was := !f.since.IsZero()
+	if f.heard = now; !f.elsewhere.IsZero() {
+		f.elsewhere, f.climb = time.Time{}, climb{began: now}
+	}
 	if was {
 		f.spells = append(f.spells, spell{f.since, now})
 		f.spells = f.spells[max(0, len(f.spells)-mostSpells):]
@@ -169,6 +177,38 @@ func (f *failing) end(now time.Time) change {
 		return endedFailing
 	}
 	return noChange
+}
+
+// refutedAfter is how long after another instance began to find the account failing an acceptance here says that it is
+// not: what was answered at the same time says nothing.
+const refutedAfter = 2 * time.Second
+
+// claim takes what the other instances say: since when one of them finds the account failing, zero when none does. This
+// one sends only probes then, until one of its own passes.
+func (f *failing) claim(now, since time.Time) change {
+	switch {
+	case since.IsZero():
+		f.claimed = time.Time{}
+		if f.elsewhere.IsZero() {
+			return noChange
+		}
+		f.elsewhere = time.Time{}
+		if !f.since.IsZero() {
+			return noChange
+		}
+		if f.answers == 0 { // it has no reason of its own
+			f.probing, f.climb = false, climb{began: now}
+		}
+		return endedFailing
+	case f.claimed.IsZero() || since.Before(f.claimed):
+		f.claimed = since
+	}
+	if !f.since.IsZero() || !f.elsewhere.IsZero() || f.heard.After(f.claimed.Add(refutedAfter)) {
+		return noChange
+	}
+	f.elsewhere = now
+	f.probe(now)
+	return beganFailing
 }
 
 // learn takes a spell that another instance, or an earlier life, has seen.

@@ -87,13 +87,14 @@ func (t *taking) patience(strict bool, pace float64) time.Duration {
 	return max(after, 3*t.slow, time.Duration(3/max(pace, 0.05)*float64(time.Second)))
 }
 
-// noneCan says whether none of the accounts can take messages of a class now, so that it is the turn of the one after
-// them.
+// noneCan says whether none of the accounts can take messages of a class now, by what all instances say, so that it is the
+// turn of the one after them.
 func (g *Gateway) noneCan(accounts []string, strict bool) func() bool {
 	return func() bool {
 		now := time.Now()
 		for _, name := range accounts {
-			if a := g.account(name); a != nil && a.canTake(now, strict) {
+			a := g.account(name)
+			if a != nil && (a.canTake(now, strict) || g.presence.takenElsewhere(name, now, a.patience(strict))) {
 				return false
 			}
 		}
@@ -111,7 +112,7 @@ func (g *Gateway) account(name string) *account {
 	return nil
 }
 
-// canTake says that the account pulls messages and some are taken, or has done so until just now, that it is not asked
+// canTake says that the account, on this instance, pulls messages and some are taken, or has done so until just now, that it is not asked
 // to wait for long, and that it is not just coming back.
 func (a *account) canTake(now time.Time, strict bool) bool {
 	_, pace, _ := a.gate.Size()
@@ -122,6 +123,13 @@ func (a *account) canTake(now time.Time, strict bool) bool {
 	}
 	_, _, closed, closedFor := a.presence(now)
 	return (!closed || closedFor < after) && (t.since.IsZero() || now.Sub(t.since) < after)
+}
+
+// patience is how long no message may be taken before the account cannot take any.
+func (a *account) patience(strict bool) time.Duration {
+	_, pace, _ := a.gate.Size()
+	t, _ := a.faults.takes(time.Now(), pace)
+	return t.patience(strict, pace)
 }
 
 // begin waits until the message may be written. Where another account can take it and this one cannot, it waits no longer.

@@ -25,6 +25,13 @@ type relay struct {
 // startRelay starts both accounts; the route has one class.
 func startRelay(t *testing.T, class, weight string) *relay {
 	t.Helper()
+	r, _ := joinRelay(t, class, weight, nil)
+	return r
+}
+
+// joinRelay is startRelay on one more instance, on the queue and the SMSCs of the other where there is one.
+func joinRelay(t *testing.T, class, weight string, other *relay) (*relay, *Gateway) {
+	t.Helper()
 	cfg, err := config.Decode(fmt.Appendf(nil, `
 accounts:
   acme: {address: "127.0.0.1:1", system_id: sluice, password: secret}
@@ -35,10 +42,14 @@ routes: {main: {accounts: [acme, backup], classes: {%s: %s}}}
 		t.Fatal(err)
 	}
 	source := memory.New(memory.Config{Lanes: lanesOf("main", cfg.Routes["main"])})
+	first, second := testserver.New(healthy()), testserver.New(healthy())
+	if other != nil {
+		source, first, second = other.first.source, other.first.smsc, other.second.smsc
+	}
 	g := &Gateway{cfg: cfg, log: discard(), metrics: newMetrics(nil), presence: &presence{kick: make(chan struct{}, 1)}}
 	return &relay{
-		first: g.startVirtual(t, "acme", healthy(), source), second: g.startVirtual(t, "backup", healthy(), source), class: class,
-	}
+		first: g.startVirtual(t, "acme", first, source), second: g.startVirtual(t, "backup", second, source), class: class,
+	}, g
 }
 
 func (r *relay) stop() {
@@ -119,7 +130,7 @@ func TestF6HowSoonTrafficLeavesAndReturns(t *testing.T) {
 			name, weight string
 			leaves       time.Duration
 		}{{"otp", "strict", 6 * time.Second}, {"normal", "10", 12 * time.Second}} {
-			for _, length := range []time.Duration{9 * time.Second, 30 * time.Second, 60 * time.Second} {
+			for _, length := range []time.Duration{9 * time.Second, 60 * time.Second} {
 				t.Run(fmt.Sprintf("%s, %s, %v", fault.name, class.name, length), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						const rate = 20

@@ -24,6 +24,7 @@ type faults struct {
 	news  chan struct{} // closed with the next change
 
 	taking taking
+	met    bool // there has been a session
 
 	lastNumber uint64 // of the last probe
 	lastTenant string
@@ -70,6 +71,18 @@ func (f *faults) hear(now time.Time, a accountAnswer) (c change, probing bool, w
 	return c, f.state.probing, was
 }
 
+// claim takes since when another instance finds the account failing, see failing.claim.
+func (f *faults) claim(now, since time.Time) (c change, probing bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c = f.state.claim(now, since)
+	if c != noChange && f.news != nil {
+		close(f.news)
+		f.news = nil
+	}
+	return c, f.state.probing
+}
+
 // taken takes those attempts back that fall into a time in which the account was failing.
 func (f *faults) taken(st queue.State) queue.State {
 	if len(st.AttemptTimes) == 0 {
@@ -101,7 +114,7 @@ func (f *faults) climbs(now time.Time, pace float64) time.Time {
 func (f *faults) takes(now time.Time, pace float64) (t taking, whole bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.taking, f.state.since.IsZero() && f.taking.silent.IsZero() && f.state.climb.over(now, pace)
+	return f.taking, f.state.since.IsZero() && f.state.elsewhere.IsZero() && f.taking.silent.IsZero() && f.state.climb.over(now, pace)
 }
 
 func (f *faults) isSilent() bool {
@@ -123,6 +136,7 @@ func (f *faults) joined(now time.Time, unbound time.Duration, relieved bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.taking.joined(now)
+	f.met = true
 	if relieved && unbound >= failoverAfterStrict && !f.state.probing && f.taking.silent.IsZero() {
 		f.state.climb = climb{began: now}
 	}
@@ -191,6 +205,9 @@ func (a *account) temporary(now time.Time, d *delivery, res *result) {
 		}
 		a.flow.probeOnly(now, forErrors, probing, why)
 	}
+	if c != noChange {
+		a.moved() // the other instances are to know
+	}
 	switch c {
 	case beganFailing:
 		state, _ := a.faults.look()
@@ -203,6 +220,32 @@ func (a *account) temporary(now time.Time, d *delivery, res *result) {
 			"probes", was.probes, "answers", was.answers)
 	case noChange:
 	}
+}
+
+// heed takes which other instance finds the account failing, and since when: this one sends only probes as well.
+func (a *account) heed(now time.Time, instance string, since time.Time) {
+	switch c, probing := a.faults.claim(now, since); c {
+	case beganFailing:
+		a.flow.probeOnly(now, forErrors, true, fmt.Sprintf("the instance %q finds that the SMSC answers nothing but temporary errors", instance))
+		a.log.Info("another instance finds the account failing: only probes are sent here too", "instance", instance, "since", since)
+	case endedFailing:
+		a.flow.probeOnly(now, forErrors, probing, "")
+		a.log.Info("no other instance finds the account failing any more")
+	case noChange:
+	}
+}
+
+// summarize adds to the account's part of the lease what tells the others whether it takes messages.
+func (f *faults) summarize(now time.Time, bound bool, pace float64, part *queue.Part) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if since := f.state.since; bound && !since.IsZero() {
+		part.FailingFor = max(now.Sub(since).Milliseconds(), 1)
+	}
+	if since := f.taking.since; !since.IsZero() {
+		part.IdleFor = max(now.Sub(since).Milliseconds(), 1)
+	}
+	part.Returning = !f.met || !f.state.climb.over(now, pace)
 }
 
 // storeSpell keeps a time in which the account was failing where it outlives this instance and reaches the others. The

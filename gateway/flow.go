@@ -165,12 +165,9 @@ func (f *flow) testing() bool {
 // probeOnly lets only probes through, or this cause no longer. why, when set, says that the account is failing.
 func (f *flow) probeOnly(now time.Time, cause testCause, only bool, why string) {
 	f.update(func() {
-		t := &f.tests[cause]
-		switch t.on = only; {
-		case !only:
-			t.shown = standing{}
-		case why != "":
-			t.shown = standing{state: Failing, since: now, reason: why}
+		f.tests[cause] = testState{on: only}
+		if only && why != "" {
+			f.tests[cause].shown = standing{state: Failing, since: now, reason: why}
 		}
 	})
 }

@@ -69,7 +69,7 @@ func (g *Gateway) openPresence(ctx context.Context) error {
 	lease := p.lease(nil)
 	for name, cfg := range g.cfg.Accounts {
 		p.tenures[name] = &tenure{}
-		lease.Parts[name] = queue.Part{Demand: cfg.Binds}
+		lease.Parts[name] = queue.Part{Demand: cfg.Binds, Returning: true}
 	}
 	patient, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
@@ -215,6 +215,7 @@ func (g *Gateway) leaseRound(ctx context.Context, now time.Time) error {
 		p.poke()
 		return nil
 	}
+	g.heedOthers(now)
 	p.confirm(now)
 	for _, a := range g.accounts {
 		t := p.tenures[a.name]
@@ -222,6 +223,51 @@ func (g *Gateway) leaseRound(ctx context.Context, now time.Time) error {
 		a.share(t.has, now.Add(leaseTrust))
 	}
 	return nil
+}
+
+// heedOthers lets the accounts know which of them other instances find failing.
+func (g *Gateway) heedOthers(now time.Time) {
+	for _, a := range g.accounts {
+		instance, since := g.presence.failing(a.name)
+		a.heed(now, instance, since)
+	}
+}
+
+// failing says which other instance finds the account failing, and since when.
+func (p *presence) failing(account string) (instance string, since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range p.others {
+		part := o.Parts[account]
+		if part.FailingFor == 0 || o.dead() {
+			continue
+		}
+		if at := o.seen.Add(-time.Duration(part.FailingFor) * time.Millisecond); since.IsZero() || at.Before(since) {
+			instance, since = o.Name, at
+		}
+	}
+	return instance, since
+}
+
+// takenElsewhere says that another instance pulls messages for the account and some are taken, or has done so until less
+// than after ago.
+func (p *presence) takenElsewhere(account string, now time.Time, after time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range p.others {
+		part, serves := o.Parts[account]
+		if !serves || o.dead() || part.Demand == 0 || part.FailingFor > 0 || part.Returning {
+			continue
+		}
+		idle := part.IdleFor
+		if part.Closed {
+			idle = max(idle, part.ClosedFor, 1)
+		}
+		if idle == 0 || time.Duration(idle)*time.Millisecond+now.Sub(o.seen) < after {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *presence) confirm(now time.Time) {
@@ -276,6 +322,8 @@ func (a *account) offer(now time.Time, me string, t *tenure, others []claimant) 
 	part := queue.Part{
 		Demand: demand, Rate: says.rate, Window: says.window, Closed: closed, ClosedFor: closedFor.Milliseconds(),
 	}
+	_, pace, _ := a.gate.Size()
+	a.faults.summarize(now, binds > 0, pace, &part)
 	if w.binds > 0 {
 		part.Binds = max(says.binds, binds) // what is still bound counts
 	}

@@ -152,3 +152,39 @@ func TestADeadInstanceIsKnownByItsRevision(t *testing.T) {
 	p.read(lease(2), now.Add(60*time.Second))
 	alive("after a time in which nothing could be read", true)
 }
+
+// Another instance takes messages for an account while its lease says so, and no longer than that is fresh.
+func TestWhenAnAccountIsTakenElsewhere(t *testing.T) {
+	now := time.Now()
+	g, _ := lonely(t, "", now)
+	const after = 8 * time.Second
+	for name, tc := range map[string]struct {
+		seen time.Duration
+		part queue.Part
+		want bool
+	}{
+		"bound":                            {0, queue.Part{Demand: 1}, true},
+		"bound, by an older version":       {5 * time.Second, queue.Part{Demand: 2, Rate: 0.5}, true},
+		"no bind for long":                 {0, queue.Part{}, false},
+		"failing":                          {0, queue.Part{Demand: 1, FailingFor: 1}, false},
+		"not bound yet, or coming back":    {0, queue.Part{Demand: 1, Returning: true}, false},
+		"closed for 7 s":                   {0, queue.Part{Demand: 1, Closed: true, ClosedFor: 7000}, true},
+		"closed for 8 s":                   {0, queue.Part{Demand: 1, Closed: true, ClosedFor: 8000}, false},
+		"closed for 6 s, read 2 s ago":     {2 * time.Second, queue.Part{Demand: 1, Closed: true, ClosedFor: 6000}, false},
+		"closed just now":                  {0, queue.Part{Demand: 1, Closed: true}, true},
+		"nothing taken for 7 s":            {0, queue.Part{Demand: 1, IdleFor: 7000}, true},
+		"nothing taken for 8 s":            {0, queue.Part{Demand: 1, IdleFor: 8000}, false},
+		"nothing taken for 5 s, 4 s since": {4 * time.Second, queue.Part{Demand: 1, IdleFor: 5000}, false},
+	} {
+		g.presence.others = []other{{
+			Instance: queue.Instance{Name: "gw-2", Lease: queue.Lease{Parts: map[string]queue.Part{"acme": tc.part}}}, seen: now.Add(-tc.seen),
+		}}
+		if got := g.presence.takenElsewhere("acme", now, after); got != tc.want {
+			t.Errorf("%s: taken elsewhere %v, want %v", name, got, tc.want)
+		}
+	}
+	g.presence.others[0].Parts["acme"], g.presence.others[0].still = queue.Part{Demand: 1}, leaseDeath
+	if g.presence.takenElsewhere("acme", now, after) {
+		t.Error("a dead instance takes messages")
+	}
+}

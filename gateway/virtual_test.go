@@ -25,8 +25,9 @@ import (
 // of a pipe. It lives in a synctest bubble, where an hour takes seconds.
 type virtual struct {
 	*account
-	source *memory.Source
-	smsc   *testserver.Server
+	gateway *Gateway
+	source  *memory.Source
+	smsc    *testserver.Server
 
 	refuses atomic.Bool // connections
 	conn    atomic.Pointer[net.Conn]
@@ -48,11 +49,11 @@ func startLogged(t *testing.T, sc testserver.Scenario, extra string, log *slog.L
 		t.Fatal(err)
 	}
 	g := &Gateway{cfg: cfg, log: log, metrics: newMetrics(nil), presence: &presence{kick: make(chan struct{}, 1)}}
-	return g.startVirtual(t, "acme", sc, nil)
+	return g.startVirtual(t, "acme", testserver.New(sc), nil)
 }
 
 // startVirtual binds an account of the gateway and lets it send, from a queue of its own when there is none.
-func (g *Gateway) startVirtual(t *testing.T, name string, sc testserver.Scenario, source *memory.Source) *virtual {
+func (g *Gateway) startVirtual(t *testing.T, name string, smsc *testserver.Server, source *memory.Source) *virtual {
 	t.Helper()
 	hosts := newHosts()
 	hosts.random = seeded(7)
@@ -65,7 +66,7 @@ func (g *Gateway) startVirtual(t *testing.T, name string, sc testserver.Scenario
 	if source == nil {
 		source = memory.New(memory.Config{Lanes: lanes})
 	}
-	v := &virtual{account: a, source: source, smsc: testserver.New(sc)}
+	v := &virtual{account: a, gateway: g, source: source, smsc: smsc}
 	a.intake, a.random = turns{source, lanes}, seeded(7)
 
 	ctx, cancel := context.WithCancel(context.Background())

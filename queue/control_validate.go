@@ -14,6 +14,8 @@ const (
 	LongestHold   = 7 * 24 * time.Hour
 	longestReason = 256     // octets
 	highestShare  = 1 << 20 // of what a lease counts in whole numbers
+
+	longestState int64 = 1e12 // milliseconds that a state in a lease may last: 31 years
 )
 
 // CheckRate says what is wrong with a rate of an account, in submits a second; 0, for a learned one, is right too.
@@ -72,6 +74,11 @@ func (l *Lease) check() error {
 		for name, n := range map[string]int{"demand": p.Demand, "window": p.Window, "binds": p.Binds} {
 			if n < 0 || n > highestShare {
 				return fmt.Errorf("%s of account %s is %d: want 0 to %d", name, account, n, highestShare)
+			}
+		}
+		for name, n := range map[string]int64{"failing_for_ms": p.FailingFor, "nothing_taken_for_ms": p.IdleFor} {
+			if n < 0 || n > longestState {
+				return fmt.Errorf("%s of account %s is %d: want 0 to %d", name, account, n, longestState)
 			}
 		}
 		if !(p.Rate >= 0 && p.Rate <= 1) {

@@ -94,7 +94,10 @@ func TestLeaseThatIsNotPossibleTellsNothing(t *testing.T) {
 		`"acme": {"rate": 1.5}`:                   false,
 		`"acme": {"rate": -0.5}`:                  false,
 		`"acme": {"closed_for_ms": -1}`:           false,
-		`"a\u001b[2J": {"demand": 1}`:             false,
+		`"acme": {"failing_for_ms": -1}`:          false,
+		`"acme": {"nothing_taken_for_ms": 9e17}`:  false,
+		`"acme": {"demand": 1, "failing_for_ms": 5000, "nothing_taken_for_ms": 7, "returning": true, "later": 1}`: true,
+		`"a\u001b[2J": {"demand": 1}`: false,
 	} {
 		if _, err := kv.Put(t.Context(), leaseKey+"gw-9", []byte(`{"nonce": "n", "parts": {`+part+`}}`)); err != nil {
 			t.Fatal(err)

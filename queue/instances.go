@@ -34,6 +34,12 @@ type Part struct {
 	// Closed says that nothing is pulled for the account; ClosedFor, in milliseconds, for how long.
 	Closed    bool  `json:"closed,omitempty"`
 	ClosedFor int64 `json:"closed_for_ms,omitempty"`
+	// FailingFor is for how long, in milliseconds, the SMSC has answered this instance nothing but temporary errors; 0: it
+	// has not. IdleFor is for how long messages have been offered and none was taken or refused for good; 0: none waits.
+	FailingFor int64 `json:"failing_for_ms,omitempty"`
+	IdleFor    int64 `json:"nothing_taken_for_ms,omitempty"`
+	// Returning says that the account is not bound yet, or on its way back to its pace.
+	Returning bool `json:"returning,omitempty"`
 }
 
 // Instance is a live instance.
