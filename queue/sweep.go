@@ -209,6 +209,9 @@ func (s *Sweeper) end(ctx context.Context, l *sweptLane, seq uint64, delivered b
 		if err != nil || record == nil && delivered || record != nil && record.Open {
 			return false, false, err
 		}
+		if record != nil && record.State.Parked != nil && !l.unserved {
+			return false, false, nil // it has its outcome, and waits for room to be copied
+		}
 		if record != nil {
 			d.state, d.count, delivered = record.State, record.Delivery, true
 		}

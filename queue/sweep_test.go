@@ -180,3 +180,38 @@ func TestSweepAndPullMakeOneFinalEach(t *testing.T) {
 	}
 	b.queueEmpty()
 }
+
+// A message that has its outcome and waits for room in the deferred stream does not expire: it ends as it has ended.
+func TestSweepLeavesWhatHasItsOutcome(t *testing.T) {
+	b := newBench(t, benchConfig{})
+	i := b.intake(IntakeConfig{})
+	limit := func(bytes int64) {
+		t.Helper()
+		stream, err := b.client.js.Stream(t.Context(), "SMS_DEFERRED")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := stream.CachedInfo().Config
+		cfg.MaxBytes = bytes
+		if _, err := b.client.js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(1)
+	b.publishFor(time.Hour, "parked")
+	b.settle(b.next(i), setAside("attempts"))
+	if events := b.events(EventFilter{}); len(events) != 0 {
+		t.Fatalf("%d events before there is room, want none", len(events))
+	}
+	sweeper := i.NewSweeper(expiredAt)
+	b.sweep(sweeper, time.Now(), 0)
+	b.sweep(sweeper, time.Now().Add(2*time.Hour), 0)
+	if events := b.events(EventFilter{}); len(events) != 0 {
+		t.Fatalf("ended %s by the sweeper", events[0].Type)
+	}
+	limit(1 << 20)
+	b.emptiesUnasked(i) // it comes back by itself, after parkFor
+	if events := b.events(EventFilter{}); len(events) != 1 || events[0].Type != EventDeferred || events[0].Reason != "attempts" {
+		t.Errorf("events %+v, want deferred, attempts", events)
+	}
+}
