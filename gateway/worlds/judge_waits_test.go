@@ -48,11 +48,21 @@ func (r *run) waits(s *story, events []queue.Event, complain func(string, ...any
 	}
 	f := s.finals[0]
 	switch early := f.Deadline.Sub(f.At); {
-	case early > shortWait && !unanswered:
+	case early > shortWait && !unanswered && !f.PossibleDuplicate:
 		complain("seq %d (%s) was given up %v before its deadline (%s)", s.seq, s.message.ID, early, f.Reason)
-	case early < -lateExpiry:
+	case early < -lateExpiry && !r.lostSomebody():
 		complain("seq %d (%s) expired %v after its deadline", s.seq, s.message.ID, -early)
 	}
+}
+
+// lostSomebody says that an instance was killed or cut off with messages in hand: they come back when their AckWait is over.
+func (r *run) lostSomebody() bool {
+	for _, f := range r.faults {
+		if f.kind == kill || f.kind == cut || f.kind == drop {
+			return true
+		}
+	}
+	return false
 }
 
 // resends: what the SMSC has accepted is sent again no sooner than a late answer may come.

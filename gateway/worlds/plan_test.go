@@ -45,6 +45,7 @@ const (
 	stall     faultKind = "stall"     // nothing passes the link for a while, both ways
 	restart   faultKind = "restart"   // the NATS server stops and starts
 	pauseNATS faultKind = "pause"     // nothing passes any NATS link for a while; the connections live
+	forget    faultKind = "forget"    // NATS loses events that it has just confirmed, and stands still until it is started again
 	failing   faultKind = "failing"   // the SMSCs answer 0x08 to everything
 	throttled faultKind = "throttled" // their ceiling falls to a tenth
 	swallow   faultKind = "swallow"   // they accept a third and do not answer
@@ -125,6 +126,8 @@ func draw(seed uint64) *world {
 	w.drawSMSC(rand.New(rand.NewPCG(seed, 1)))
 	w.drawMessages(rand.New(rand.NewPCG(seed, 2)))
 	w.drawFaults(rand.New(rand.NewPCG(seed, 3)))
+	w.drawForgetting(rand.New(rand.NewPCG(seed, 5)))
+	slices.SortStableFunc(w.faults, func(a, b *fault) int { return int(a.at - b.at) })
 	return w
 }
 
@@ -216,7 +219,6 @@ func (w *world) drawFaults(rnd *rand.Rand) {
 		}
 		w.faults = append(w.faults, f)
 	}
-	slices.SortStableFunc(w.faults, func(a, b *fault) int { return int(a.at - b.at) })
 }
 
 // behaviour is the SMSCs' scenario while some faults of theirs are at work.
@@ -243,7 +245,7 @@ func (w *world) behaviour(active []*fault) testserver.Scenario {
 			sc.Faults = append(slices.Clone(sc.Faults),
 				testserver.Fault{Kind: testserver.FaultDisconnect, When: testserver.Before, Match: testserver.Match{Every: 17}},
 				testserver.Fault{Kind: testserver.FaultDisconnect, When: testserver.After, Match: testserver.Match{Every: 13}})
-		case cut, delay, drop, kill, stop, stall, restart, pauseNATS:
+		case cut, delay, drop, kill, stop, stall, restart, pauseNATS, forget:
 		}
 	}
 	return sc

@@ -198,7 +198,7 @@ func (c *relay) strike(octets []byte, op string) bool {
 	case kill:
 		c.run.fence(c.owner, f)
 		return false
-	case stop, stall, restart, pauseNATS, failing, throttled, swallow, late, hangUp:
+	case stop, stall, restart, pauseNATS, forget, failing, throttled, swallow, late, hangUp:
 	}
 	return true
 }

@@ -334,6 +334,10 @@ func (r *run) strike(ctx context.Context, f *fault) {
 		}
 		r.mu.Unlock()
 		time.Sleep(f.length)
+	case forget:
+		if err := r.forgets(ctx, f); err != nil {
+			r.note("%v did not come to be: %v", f, err)
+		}
 	case failing, throttled, swallow, late, hangUp:
 		r.note("fault %v", f)
 		r.behave(func(active []*fault) []*fault { return append(active, f) })
