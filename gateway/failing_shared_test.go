@@ -165,3 +165,33 @@ func TestFailoverIsDecidedByAllInstances(t *testing.T) {
 		})
 	}
 }
+
+// Two instances of which both are bound leave an account, and come back to it, as soon as one alone does.
+func TestTwoInstancesFailOverAsSoonAsOne(t *testing.T) {
+	for name, sc := range map[string]testserver.Scenario{
+		"0x08":    outage(testserver.Match{}),
+		"0x58":    {Errors: []testserver.ErrorRule{{Status: pdu.StatusThrottled}}},
+		"nothing": {Faults: []testserver.Fault{{Kind: testserver.FaultSwallow}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, g1 := joinRelay(t, "otp", "strict", nil)
+				defer one.stop()
+				two, g2 := joinRelay(t, "otp", "strict", one)
+				defer two.stop()
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				go leases(ctx, t, g1, g2)
+				one.run(t, 20, 30*time.Second)
+				began := time.Now()
+				one.first.scenario(t, sc)
+				one.run(t, 20, time.Minute)
+				ended := time.Now()
+				one.first.scenario(t, healthy())
+				one.run(t, 20, 2*time.Minute)
+				time.Sleep(2 * time.Minute)
+				one.report(t, began, ended, 6*time.Second, name == "0x58", name == "nothing")
+			})
+		})
+	}
+}

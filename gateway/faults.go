@@ -245,7 +245,7 @@ func (f *faults) summarize(now time.Time, bound bool, pace float64, part *queue.
 	if since := f.taking.since; !since.IsZero() {
 		part.IdleFor = max(now.Sub(since).Milliseconds(), 1)
 	}
-	part.Returning = !f.met || !f.state.climb.over(now, pace)
+	part.Returning = !f.met || !f.state.elsewhere.IsZero() || !f.taking.silent.IsZero() || !f.state.climb.over(now, pace)
 }
 
 // storeSpell keeps a time in which the account was failing where it outlives this instance and reaches the others. The

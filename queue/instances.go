@@ -38,7 +38,7 @@ type Part struct {
 	// has not. IdleFor is for how long messages have been offered and none was taken or refused for good; 0: none waits.
 	FailingFor int64 `json:"failing_for_ms,omitempty"`
 	IdleFor    int64 `json:"nothing_taken_for_ms,omitempty"`
-	// Returning says that the account is not bound yet, or on its way back to its pace.
+	// Returning says that the account is not bound yet, only tested, or on its way back to its pace.
 	Returning bool `json:"returning,omitempty"`
 }
 
