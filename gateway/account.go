@@ -153,7 +153,7 @@ func (a *account) join(b *bind) {
 		}
 		a.faults.joined(now, unbound, a.relieved)
 	}
-	b.id = a.gate.AddBind()
+	b.id = a.gate.AddBindAs(b.name)
 	b.mayPull()
 	b.mayProbe()
 	a.binds[b.id] = b

@@ -94,6 +94,9 @@ func (a *account) addWindow(b *admin.Bind, w window.Snapshot, session *smpp.Sess
 	for i := range w.Binds {
 		if live := a.live(w.Binds[i].ID); live != nil && live.session == session {
 			b.Window, b.Ahead, b.InFlight = w.Binds[i].Window, w.Binds[i].Ahead, w.Binds[i].Unanswered
+			if own := w.Binds[i]; own.Ceiling > 0 {
+				b.Pace, b.Ceiling = own.Pace, own.Ceiling
+			}
 		}
 	}
 }

@@ -28,13 +28,14 @@ type bind struct {
 	spoiled        int64         // newest message when a refusal last took one off
 	full           time.Time     // last time that the window let nothing start
 	mark, heard    int64         // newest message at the newest decision, and how many later ones were accepted or refused
+	standing
 	stretching
 }
 
 func (b *bind) ahead() int { return int(b.sent - b.answered) }
 
 // share is the bind's part of the pace.
-func (c *Controller) share() float64 { return c.pace / float64(max(1, len(c.binds))) }
+func (c *Controller) share() float64 { return c.pace / float64(max(1, len(c.shared))) }
 
 // whole is the window that sustains the bind's part of the pace, with a little room. The mean round trip carries an
 // SMSC whose answers spread widely; the multiple of the smallest bounds it where answers only slow down because we
@@ -66,12 +67,17 @@ func (c *Controller) size(b *bind) int {
 
 // windows is the sum of all windows; in a hold one test message is all.
 func (c *Controller) windows() int {
-	if c.mode == Hold {
-		return 1
-	}
 	n := 0
 	for _, b := range c.binds {
-		n += c.size(b)
+		switch {
+		case b.home != c:
+			n += b.home.windows()
+		case c.mode != Hold:
+			n += c.size(b)
+		}
+	}
+	if c.mode == Hold {
+		n++
 	}
 	return n
 }

@@ -174,13 +174,14 @@ func (c *Controller) acquit(t Ticket) {
 }
 
 func (c *Controller) mayProbe(now time.Time) bool {
-	return c.owed == 0 && !now.Before(c.quiet) && c.doubt < 1 && c.ceiling != c.cfg.Declared
+	return c.owed == 0 && !now.Before(c.quiet) && c.doubt < 1 && c.ceiling != c.most()
 }
 
 // refuse takes a 0x58, a 0x14 or a cry of congestion.
 func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
 	c.shrinkOnce(t)
 	c.found = true
+	t.bind.turned++
 	if t.step > 0 {
 		c.owe(c.owed + c.price(max(t.step, c.step)))
 	}
@@ -212,6 +213,7 @@ func (c *Controller) refuse(now time.Time, t Ticket, s Signal) {
 	case silent:
 		c.hold(now, t)
 	case c.doubt < c.enough():
+	case c.suspect(now):
 	case c.mode == Probe:
 		c.refuted(now, s)
 	case t.paced && c.doubted():
@@ -266,7 +268,7 @@ func (c *Controller) climb(now time.Time) {
 	}
 	d := Decision{Was: c.ceiling, Accepted: int(c.fresh), Kept: c.pace}
 	c.proven = c.pace
-	if c.proven == c.cfg.Declared {
+	if c.proven == c.most() {
 		c.ceiling = c.proven
 		c.cruise(now, ReasonDeclared, d)
 		return
@@ -284,7 +286,7 @@ func (c *Controller) climb(now time.Time) {
 
 // trip is the longest mean time that a bind's acceptances take.
 func (c *Controller) trip() (trip time.Duration) {
-	for _, b := range c.binds {
+	for _, b := range c.shared {
 		trip = max(trip, b.mean)
 	}
 	return trip
@@ -293,7 +295,7 @@ func (c *Controller) trip() (trip time.Duration) {
 // unheard is how many of the messages that others have overtaken since the newest decision have no answer, beyond what
 // the spread of the round trips explains, and how many there were.
 func (c *Controller) unheard() (missing, of float64) {
-	for _, b := range c.binds {
+	for _, b := range c.shared {
 		if n := b.answered - b.mark; n > 0 {
 			missing += float64(n-b.heard) - 2*c.share()*(b.mean-b.rtt).Seconds()
 			of += float64(n)
@@ -382,7 +384,7 @@ func (c *Controller) cut(now time.Time, ceiling float64, why Reason, s Signal, d
 	if s.Answer != Refused && s.Congestion >= congested {
 		why, d.Congestion = ReasonCongestion, s.Congestion
 	}
-	for _, b := range c.binds {
+	for _, b := range c.shared {
 		c.shrink(b, cruise*ceiling/c.pace)
 	}
 	c.ceiling, c.base = ceiling, min(c.base, ceiling)

@@ -111,6 +111,11 @@ type Controller struct {
 	binds []*bind
 	ids   BindID // newest id given
 
+	shared  []*bind            // binds without a controller of their own
+	known   map[string]float64 // messages per second of binds with one, by name
+	account *Controller        // of one bind's own: that of the account
+	skipped *bind              // it lets another bind go first, once
+
 	mode      Mode
 	ceiling   float64 // messages per second, like pace
 	pace      float64
@@ -136,7 +141,8 @@ type Controller struct {
 // Ticket goes with a submit from OnSend to OnResult.
 type Ticket struct {
 	bind   *bind
-	n, seq int64 // number in the account, in the bind
+	home   *Controller // that paced it
+	n, seq int64       // number in the account, in the bind
 	at     time.Time
 	step   float64 // of the probe it belongs to; 0: none
 	paced  bool    // the pace was the limit, not an empty queue or a full window
@@ -189,11 +195,7 @@ func (c *Controller) begin(now time.Time, remembered float64) {
 }
 
 // AddBind adds a bind. All binds share the pace; each has a window for its share of it.
-func (c *Controller) AddBind() BindID {
-	c.ids++
-	c.binds = append(c.binds, &bind{id: c.ids, stretching: stretching{stretch: stretchStart}})
-	return c.ids
-}
+func (c *Controller) AddBind() BindID { return c.AddBindAs("") }
 
 // RemoveBind forgets a bind; the others share its part of the pace. The ceiling stays: a lost connection says nothing
 // about load. Results of its unanswered tickets are still expected, as Lost.
@@ -201,6 +203,10 @@ func (c *Controller) RemoveBind(now time.Time, id BindID) Decision {
 	for i, b := range c.binds {
 		if b.id == id {
 			c.binds = slices.Delete(c.binds, i, i+1)
+			if b.home != c {
+				b.home.binds = nil
+			}
+			c.shared = slices.DeleteFunc(c.shared, func(s *bind) bool { return s == b })
 			c.record(now, ReasonDisconnect, Decision{Bind: id, Unanswered: b.unanswered})
 			return c.newest()
 		}
@@ -219,13 +225,17 @@ func (c *Controller) bind(id BindID) *bind {
 
 // Next says when the bind may send its next message: at any time from at on, which may be past; not ok: not before
 // another result is in.
-func (c *Controller) Next(_ time.Time, id BindID) (ok bool, at time.Time) {
+func (c *Controller) Next(now time.Time, id BindID) (ok bool, at time.Time) {
 	b := c.bind(id)
 	switch {
 	case b == nil, c.room(b) <= 0:
 		return false, time.Time{}
+	case b.home != c:
+		return b.home.Next(now, id)
 	case c.mode == Hold:
 		return true, c.quiet
+	case b == c.skipped:
+		return true, c.slot.Add(c.interval() - late)
 	default:
 		return true, c.slot.Add(-late)
 	}
@@ -234,6 +244,9 @@ func (c *Controller) Next(_ time.Time, id BindID) (ok bool, at time.Time) {
 // places is how many permits may be reserved on the bind and not started: a window's worth, whatever is in flight, so
 // that the next messages are at hand when there is room for them; in a hold one.
 func (c *Controller) places(b *bind) int {
+	if b.home != c {
+		return b.home.places(b)
+	}
 	if c.mode == Hold {
 		return 1
 	}
@@ -243,7 +256,7 @@ func (c *Controller) places(b *bind) int {
 // accountPlaces is the same for all binds together, their windows aside.
 func (c *Controller) accountPlaces() int {
 	switch {
-	case c.mode == Hold:
+	case c.mode == Hold && len(c.shared) == len(c.binds):
 		return 1
 	case c.cfg.MaxWindow > 0:
 		return c.cfg.MaxWindow
@@ -253,6 +266,9 @@ func (c *Controller) accountPlaces() int {
 
 // room is how many more messages the bind may start before another result, whatever the pace.
 func (c *Controller) room(b *bind) int {
+	if b.home != c {
+		return min(b.home.room(b), c.capRoom())
+	}
 	n := c.size(b) - b.ahead()
 	if c.mode == Hold {
 		n = 1
@@ -260,12 +276,17 @@ func (c *Controller) room(b *bind) int {
 	return min(n, c.accountRoom())
 }
 
+// capRoom is what MaxWindow leaves.
+func (c *Controller) capRoom() int {
+	if c.cfg.MaxWindow > 0 {
+		return c.cfg.MaxWindow - c.unanswered
+	}
+	return math.MaxInt
+}
+
 // accountRoom is the same for all binds together, their windows aside.
 func (c *Controller) accountRoom() int {
-	n := math.MaxInt
-	if c.cfg.MaxWindow > 0 {
-		n = c.cfg.MaxWindow - c.unanswered
-	}
+	n := c.capRoom()
 	if c.mode == Hold {
 		n = min(n, 1)
 		if c.testing {
@@ -292,12 +313,19 @@ func (c *Controller) send(now time.Time, id BindID, overslept bool) Ticket {
 	if c.issued == 0 {
 		c.arrive(now)
 	}
+	if b.home != c {
+		c.unanswered++
+		b.home.full = c.full
+		return b.home.send(now, id, overslept)
+	}
 	c.issued++
 	c.unanswered++
+	b.tried++
+	c.skipped = nil
 	b.sent++
 	b.unanswered++
 	behind := now.Sub(c.slot)
-	t := Ticket{bind: b, n: c.issued, seq: b.sent, at: now, paced: behind <= late, idle: behind > pause}
+	t := Ticket{bind: b, home: c, n: c.issued, seq: b.sent, at: now, paced: behind <= late, idle: behind > pause}
 	if overslept && !t.paced {
 		t.paced, t.idle, t.overdue = true, false, behind
 	}
@@ -340,6 +368,9 @@ func (c *Controller) OnResult(now time.Time, t Ticket, s Signal) Decision {
 		t.bind.full = now
 	}
 	c.unanswered--
+	if t.home != c || t.bind.home != c {
+		return c.resultApart(now, t, s)
+	}
 	t.bind.unanswered--
 	if t.seq > t.bind.mark && s.Answer < Other {
 		t.bind.heard++
@@ -371,11 +402,18 @@ func (c *Controller) Configure(now time.Time, cfg Config) Decision {
 		c.floor, c.undecided = c.cfg.NoiseIgnore, 0
 		c.calm(now, Alarm{})
 	}
+	_, apart := c.apart()
+	for _, b := range c.binds {
+		if b.home != c {
+			b.home.cfg.NoiseMax, b.home.cfg.NoiseIgnore, b.home.cfg.ProbeBudget = c.cfg.NoiseMax, c.cfg.NoiseIgnore, c.cfg.ProbeBudget
+			b.home.floor, b.home.cfg.Declared = c.cfg.NoiseIgnore, c.cfg.Declared/float64(len(c.binds))
+		}
+	}
 	d := Decision{Was: c.ceiling}
 	switch {
 	case c.cfg.Declared == old.Declared || c.cfg.Declared == 0:
 		c.record(now, ReasonOperator, d)
-	case c.cfg.Declared > c.ceiling:
+	case c.cfg.Declared > c.ceiling+apart:
 		c.evidence, c.step, c.owed = evidence{}, bold, 0
 		if c.mode == Hold {
 			c.record(now, ReasonOperator, d)
@@ -411,11 +449,11 @@ func (c *Controller) Believe(now time.Time, rate float64) Decision {
 func (c *Controller) believe(now time.Time, d Decision) {
 	switch c.mode {
 	case Hold:
-		c.ceiling, c.base = c.cfg.Declared, c.cfg.Declared
+		c.ceiling, c.base = c.most(), c.most()
 		c.setPace(cruise * c.ceiling)
 		c.record(now, ReasonOperator, d)
 	case Cruise, Probe, Compare:
-		c.ceiling, c.base, c.step, c.owed = c.cfg.Declared, c.cfg.Declared, fine, 0
+		c.ceiling, c.base, c.step, c.owed = c.most(), c.most(), fine, 0
 		c.evidence = evidence{}
 		c.cruise(now, ReasonOperator, d)
 	}
@@ -425,8 +463,9 @@ func (c *Controller) believe(now time.Time, d Decision) {
 func (c *Controller) Forget(now time.Time) Decision {
 	c.record(now, ReasonOperator, Decision{Forgot: true})
 	d := c.newest()
+	c.known, c.skipped, c.shared = nil, nil, slices.Clone(c.binds)
 	for _, b := range c.binds {
-		b.limit = 0
+		b.limit, b.home = 0, c
 	}
 	c.begin(now, 0)
 	return d
@@ -434,7 +473,8 @@ func (c *Controller) Forget(now time.Time) Decision {
 
 func (c *Controller) setPace(rate float64) {
 	if c.cfg.Declared > 0 {
-		c.ceiling, rate = min(c.ceiling, c.cfg.Declared), min(rate, c.cfg.Declared)
+		most := c.most()
+		c.ceiling, rate = min(c.ceiling, most), min(rate, most)
 	}
 	c.pace = min(rate, fastest)
 }

@@ -28,6 +28,8 @@ const (
 	ReasonAlarmOver       Reason = "alarm_over"       // it ended
 	ReasonOperator        Reason = "operator"         // the configuration was changed
 	ReasonDisconnect      Reason = "disconnect"       // a bind was lost
+	ReasonApart           Reason = "bind_apart"       // a bind takes less than the others: it has a ceiling of its own
+	ReasonTogether        Reason = "bind_together"    // it takes as much again, and shares the pace
 )
 
 // Decision is one step of the controller with its numbers. Which numbers are set depends on the reason; String says
@@ -58,9 +60,11 @@ type Decision struct {
 
 	Alarm Alarm // that began
 
-	Bind       BindID // that was lost
-	Unanswered int    // on it, or of the probe's messages
-	Forgot     bool   // the operator let everything learned be forgotten
+	Bind       BindID  // that was lost, that has a ceiling of its own, or whose own controller decided
+	Own        bool    // its own controller decided, and Pace to Owed are of that
+	Share      float64 // of the submits that were that bind's
+	Unanswered int     // on it, or of the probe's messages
+	Forgot     bool    // the operator let everything learned be forgotten
 	Declared   float64
 	MaxWindow  int
 }
@@ -107,7 +111,7 @@ func (c *Controller) Decisions() []Decision {
 // decide changes the mode: answers to what was sent before count no more.
 func (c *Controller) decide(now time.Time, m Mode, why Reason, d Decision) {
 	c.mode, c.epoch, c.decidedAt, c.fresh, c.turned, c.strays = m, c.issued, now, 0, 0, 0
-	for _, b := range c.binds {
+	for _, b := range c.shared {
 		b.mark, b.heard = b.sent, 0
 	}
 	c.record(now, why, d)
@@ -119,8 +123,14 @@ func (c *Controller) record(now time.Time, why Reason, d Decision) {
 	d.Pace, d.Ceiling, d.Window = c.pace, c.ceiling, c.windows()
 	d.Declared, d.MaxWindow = c.cfg.Declared, c.cfg.MaxWindow
 	c.recall(now)
+	if c.account != nil {
+		d.Bind, d.Own = c.ids, true
+	}
 	if d.Owed == 0 {
 		d.Owed = roundUp(c.owed)
+	}
+	if c.account != nil {
+		c.account.add(d)
 	}
 	c.add(d)
 }

@@ -56,10 +56,13 @@ type gateBind struct {
 func NewGate(c *Controller) *Gate { return &Gate{controller: c} }
 
 // AddBind adds a bind.
-func (g *Gate) AddBind() BindID {
+func (g *Gate) AddBind() BindID { return g.AddBindAs("") }
+
+// AddBindAs adds a bind with a name that it has again after a rebind, see Controller.AddBindAs.
+func (g *Gate) AddBindAs(name string) BindID {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	b := &gateBind{id: g.controller.AddBind()}
+	b := &gateBind{id: g.controller.AddBindAs(name)}
 	g.binds = append(g.binds, b)
 	g.pump(time.Now())
 	return b.id

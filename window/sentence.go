@@ -11,14 +11,22 @@ import (
 // String is a sentence for the operator, with the time of day at its start, for example "12:00:01 probe to 31.0/s
 // refused after 182 accepted; ceiling stays 30.7/s; next probe in 500 messages".
 func (d Decision) String() string {
-	if d.At.IsZero() {
-		return d.sentence()
+	said := d.sentence()
+	if d.Own {
+		said = fmt.Sprintf("bind %d: %s", d.Bind, said)
 	}
-	return d.At.Format(time.TimeOnly) + " " + d.sentence()
+	if d.At.IsZero() {
+		return said
+	}
+	return d.At.Format(time.TimeOnly) + " " + said
 }
 
 func (d Decision) sentence() string {
 	switch d.Reason {
+	case ReasonApart:
+		return fmt.Sprintf("bind %d has %s of %s refusals and %.0f %% of the submits: it takes %s and has a ceiling of its own; that of the others is %s", d.Bind, count(d.Refused), count(d.Refused+d.Accepted), 100*d.Share, rate(d.Kept), rate(d.Ceiling))
+	case ReasonTogether:
+		return fmt.Sprintf("bind %d takes %s, as much as the others: it shares their ceiling of %s", d.Bind, rate(d.Kept), rate(d.Ceiling))
 	case ReasonStart:
 		return fmt.Sprintf("start at %s: nothing is known about the SMSC", rate(d.Pace))
 	case ReasonDeclared:

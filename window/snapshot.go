@@ -30,22 +30,28 @@ type BindSnapshot struct {
 	Reserved   int           // permits acquired and not started; only a Gate knows
 	RTT        time.Duration // smallest round trip seen; 0 before the first answer
 	MeanRTT    time.Duration // mean of about the last 32
+	// Pace and Ceiling are the bind's own, in messages per second; 0: it shares the account's.
+	Pace, Ceiling float64
 }
 
 // Snapshot reports the state at now.
 func (c *Controller) Snapshot(now time.Time) Snapshot {
+	pace, ceiling := c.apart()
 	s := Snapshot{
-		At: now, Mode: c.mode, Pace: c.pace, Ceiling: c.ceiling, Declared: c.cfg.Declared, Learned: c.learned(),
+		At: now, Mode: c.mode, Pace: c.pace + pace, Ceiling: c.ceiling + ceiling, Declared: c.cfg.Declared, Learned: c.learned(),
 		Noise: c.floor, Alarm: c.alarm, Owed: roundUp(c.owed), Quiet: max(0, c.quiet.Sub(now)), MaxWindow: c.cfg.MaxWindow,
 		Unanswered: c.unanswered, Decided: c.decided, Binds: make([]BindSnapshot, 0, len(c.binds)),
 	}
 	for _, b := range c.binds {
-		n := c.size(b)
-		if c.mode == Hold {
+		n, pace, ceiling := b.home.size(b), 0.0, 0.0
+		if b.home.mode == Hold {
 			n = 1
 		}
+		if b.home != c {
+			pace, ceiling = b.home.pace, b.home.ceiling
+		}
 		s.Binds = append(s.Binds, BindSnapshot{
-			ID: b.id, Window: n, Ahead: b.ahead(), Unanswered: b.unanswered, RTT: b.rtt, MeanRTT: b.mean,
+			ID: b.id, Window: n, Ahead: b.ahead(), Unanswered: b.unanswered, RTT: b.rtt, MeanRTT: b.mean, Pace: pace, Ceiling: ceiling,
 		})
 	}
 	return s
@@ -53,13 +59,14 @@ func (c *Controller) Snapshot(now time.Time) Snapshot {
 
 // learned needs a decision on answers: what the start was told is not learned.
 func (c *Controller) learned() float64 {
+	_, apart := c.apart()
 	switch {
 	case c.epoch <= c.born:
 		return 0
 	case c.mode == Probe:
-		return max(c.ceiling, c.proven)
+		return max(c.ceiling, c.proven) + apart
 	default:
-		return c.ceiling
+		return c.ceiling + apart
 	}
 }
 
@@ -67,5 +74,6 @@ func (c *Controller) learned() float64 {
 func (g *Gate) Size() (mode Mode, pace float64, window int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.controller.mode, g.controller.pace, g.controller.windows()
+	apart, _ := g.controller.apart()
+	return g.controller.mode, g.controller.pace + apart, g.controller.windows()
 }

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"strconv"
 	"time"
 
 	"sluice/window"
@@ -77,7 +78,7 @@ func (s *wildSluice) answer(now time.Time, _ int, t window.Ticket, a window.Answ
 }
 
 func (s *wildSluice) bound(_ time.Time, bind int) {
-	s.binds[bind] = wildBound{id: s.controller.AddBind(), up: true}
+	s.binds[bind] = wildBound{id: s.controller.AddBindAs(strconv.Itoa(bind)), up: true}
 }
 
 func (s *wildSluice) ended(now time.Time, bind int, _ bool) {
