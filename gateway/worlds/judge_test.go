@@ -41,7 +41,11 @@ func (r *run) judge(events []queue.Event, unread []string, settled bool) (faults
 		r.waits(s, s.events, complain)
 	}
 	r.resends(complain)
-	r.rate(complain)
+	r.cancels(stories, complain)
+	r.obeyed(complain)
+	for _, a := range r.accounts {
+		r.rate(a, complain)
+	}
 	r.silence(complain)
 	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return faults
@@ -185,6 +189,11 @@ func (r *run) silence(complain func(string, ...any)) {
 // disturbed says whether something else was wrong from shortly before a fault until some time after it.
 func (r *run) disturbed(f *fault) bool {
 	from, to := r.begin.Add(f.at-peace), f.ended.Add(peace)
+	for _, o := range r.orders {
+		if r.begin.Add(o.at).Before(to) && o.until.Add(peace).After(from) {
+			return true
+		}
+	}
 	for _, other := range r.faults {
 		began := r.begin.Add(other.at)
 		if other != f && began.Before(to) && (other.ended.After(from) || other.op != "") { // what waits for a message strikes later
@@ -194,23 +203,35 @@ func (r *run) disturbed(f *fault) bool {
 	return false
 }
 
-// rate: a declared rate is never exceeded by the times at which submits are written, whatever the instances. One part
-// an instance may fall into the second beside.
-func (r *run) rate(complain func(string, ...any)) {
-	if r.declared == 0 || len(r.accounts) > 1 {
-		return
+// rate: a declared rate is never exceeded by the times at which submits are written, whatever the instances, nor is one
+// that the operator has set. One part an instance may fall into the second beside.
+func (r *run) rate(account string, complain func(string, ...any)) {
+	var sent []time.Time
+	for _, s := range r.sent {
+		if s.account == account {
+			sent = append(sent, s.at)
+		}
 	}
-	allowed := int(r.declared) + r.world.instances
+	for _, l := range r.limits(account) {
+		within := slices.DeleteFunc(slices.Clone(sent), func(at time.Time) bool { return !at.After(l.from) || at.After(l.to) })
+		if n, at := most(within, time.Second); n > int(l.rate)+r.world.instances {
+			complain("%d submits left for %s within a second at %.3f s, allowed are %v", n, account, r.seconds(at), l.rate)
+		}
+	}
+}
+
+// most is the largest number of times within a span, and the last of them.
+func most(times []time.Time, span time.Duration) (n int, at time.Time) {
 	from := 0
-	for to := range r.sent {
-		for r.sent[to].at.Sub(r.sent[from].at) >= time.Second {
+	for to := range times {
+		for times[to].Sub(times[from]) >= span {
 			from++
 		}
-		if n := to - from + 1; n > allowed {
-			complain("%d submits left within a second at %.3f s, declared are %v", n, r.sent[to].at.Sub(r.begin).Seconds(), r.declared)
-			return
+		if to-from+1 > n {
+			n, at = to-from+1, times[to]
 		}
 	}
+	return n, at
 }
 
 func words(events []queue.Event) []string {

@@ -23,6 +23,7 @@ type world struct {
 	length    time.Duration
 	messages  []planned
 	faults    []*fault
+	orders    []*order // of the operator
 }
 
 // planned is one message and when it is published.
@@ -31,6 +32,7 @@ type planned struct {
 	class   string
 	message *queue.Message
 	parts   int
+	cancel  time.Duration // how long after the stream has it the operator cancels it; 0: never
 }
 
 // faultKind is a way to break something.
@@ -69,8 +71,9 @@ type fault struct {
 	link, op string
 	nth      int
 
-	hit   string // what it struck, and when
-	ended time.Time
+	hit    string // what it struck, and when
+	struck time.Time
+	ended  time.Time
 }
 
 func (f *fault) String() string {
@@ -128,6 +131,7 @@ func draw(seed uint64) *world {
 	w.drawFaults(rand.New(rand.NewPCG(seed, 3)))
 	w.drawForgetting(rand.New(rand.NewPCG(seed, 5)))
 	slices.SortStableFunc(w.faults, func(a, b *fault) int { return int(a.at - b.at) })
+	w.drawOperator(rand.New(rand.NewPCG(seed, 4)))
 	return w
 }
 

@@ -18,6 +18,7 @@ type relay struct {
 	run       *run
 	owner     *instance
 	link      string
+	account   string   // of an SMSC
 	near, far net.Conn // the instance's and the server's
 
 	mu     sync.Mutex
@@ -30,9 +31,9 @@ type relay struct {
 type read func(r *bufio.Reader) (octets []byte, op string, err error)
 
 // join connects an instance to a server. What the instance gets is one end of a pipe.
-func (r *run) join(owner *instance, link string, far net.Conn) net.Conn {
+func (r *run) join(owner *instance, link, account string, far net.Conn) net.Conn {
 	theirs, near := net.Pipe()
-	c := &relay{run: r, owner: owner, link: link, near: near, far: far, change: make(chan struct{})}
+	c := &relay{run: r, owner: owner, link: link, account: account, near: near, far: far, change: make(chan struct{})}
 	there, back := read(natsFromClient), read(natsFromServer)
 	if link == smscLink {
 		there, back = smppMessage, smppMessage
@@ -181,7 +182,7 @@ func (c *relay) forward(b *backlog, to net.Conn) {
 // strike tells the run of a message, and carries out a fault that waited for it; it says whether the message passes.
 func (c *relay) strike(octets []byte, op string) bool {
 	if op == opSubmit {
-		c.run.submitted(c.owner, octets)
+		c.run.submitted(c.owner, c.account, octets)
 	}
 	f := c.run.due(c.owner, c.link, op)
 	if f == nil {

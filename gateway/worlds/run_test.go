@@ -27,6 +27,7 @@ type instance struct {
 	number, life int
 	cancel       context.CancelFunc
 	ended        chan struct{}
+	began        time.Time // its last start; under the lock of the run
 
 	mu     sync.Mutex
 	fenced bool
@@ -44,6 +45,8 @@ func (i *instance) isFenced() bool {
 type sending struct {
 	at          time.Time
 	instance    string
+	life        time.Time // when that life of it began
+	account     string
 	destination string
 }
 
@@ -67,6 +70,7 @@ type run struct {
 	sent      []sending
 	confirmed []time.Time       // when the stream took each message
 	seqs      map[string]uint64 // of the delivery ids, as the stream confirmed them
+	cancelled []cancelling
 	trace     []string
 	faulty    []error // what the harness itself could not do
 }
@@ -111,7 +115,7 @@ func (r *run) dialNATS(i *instance) func() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.join(i, natsLink, far), nil
+		return r.join(i, natsLink, "", far), nil
 	}
 }
 
@@ -123,7 +127,7 @@ func (r *run) dialSMSC(i *instance) func(context.Context, smpp.Config) (net.Conn
 		account, _, _ := strings.Cut(cfg.Address, ".")
 		far, theirs := net.Pipe()
 		r.going.Go(func() { _ = r.smscs[account].ServeConn(context.Background(), theirs) })
-		return r.join(i, smscLink, far), nil
+		return r.join(i, smscLink, account, far), nil
 	}
 }
 
@@ -217,6 +221,9 @@ func (r *run) live(ctx context.Context, i *instance) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: withoutTime})).With("gw", i.name(), "life", i.life)
+	r.mu.Lock()
+	i.began = time.Now()
+	r.mu.Unlock()
 	g, err := gateway.New(ctx, cfg, gateway.Options{Logger: log, DialNATS: r.dialNATS(i), DialSMSC: r.dialSMSC(i)})
 	if err != nil {
 		return err
@@ -272,6 +279,7 @@ func (r *run) due(i *instance, link, op string) *fault {
 			continue
 		}
 		r.armed = slices.Delete(r.armed, n, n+1)
+		f.struck = time.Now()
 		f.hit = fmt.Sprintf("%s of %s life %d at %.3f s", op, i.name(), i.life, time.Since(r.begin).Seconds())
 		r.noteLocked("fault %v", f)
 		return f
@@ -280,7 +288,7 @@ func (r *run) due(i *instance, link, op string) *fault {
 }
 
 // submitted notes a submit_sm when it leaves an instance.
-func (r *run) submitted(i *instance, octets []byte) {
+func (r *run) submitted(i *instance, account string, octets []byte) {
 	_, body, err := pdu.Parse(octets)
 	sm, ok := body.(*pdu.SubmitSM)
 	if err != nil || !ok {
@@ -289,7 +297,7 @@ func (r *run) submitted(i *instance, octets []byte) {
 	to := string(sm.Dest.Addr)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sent = append(r.sent, sending{time.Now(), i.name(), to})
+	r.sent = append(r.sent, sending{time.Now(), i.name(), i.began, account, to})
 	r.noteLocked("%s life %d submits to %s", i.name(), i.life, to)
 }
 
@@ -386,12 +394,14 @@ func (r *run) client(ctx context.Context, name string) (*queue.Client, error) {
 }
 
 // publish publishes everything at its time, again until the stream has confirmed it.
-func (r *run) publish(ctx context.Context, c *queue.Client) {
+func (r *run) publish(ctx context.Context, c *queue.Client, j *queue.Journal) {
+	var publishing sync.WaitGroup
+	defer publishing.Wait()
 	for _, p := range r.messages {
 		if wait := p.at - time.Since(r.begin); wait > 0 {
 			time.Sleep(wait)
 		}
-		r.going.Go(func() {
+		publishing.Go(func() {
 			for {
 				try, cancel := context.WithTimeout(ctx, 3*time.Second)
 				seq, _, err := c.Publish(try, "main", p.class, p.message)
@@ -402,6 +412,9 @@ func (r *run) publish(ctx context.Context, c *queue.Client) {
 					r.confirmed = append(r.confirmed, time.Now())
 					r.noteLocked("published %s as seq %d, %s to %s", p.message.ID, seq, p.class, p.message.To)
 					r.mu.Unlock()
+					if p.cancel > 0 {
+						r.cancel(ctx, c, j, p, seq)
+					}
 					return
 				}
 				time.Sleep(500 * time.Millisecond)
@@ -437,12 +450,17 @@ func play(t *testing.T, w *world, dir string) (r *run, faults []error) {
 	if err != nil {
 		return r, []error{err}
 	}
+	j, err := c.OpenJournal(queue.JournalConfig{})
+	if err != nil {
+		return r, []error{err}
+	}
 	time.Sleep(5 * time.Second) // the gateways make the streams
 	var striking sync.WaitGroup
 	for _, f := range w.faults {
 		striking.Go(func() { r.strike(ctx, f) })
 	}
-	r.publish(ctx, c)
+	striking.Go(func() { r.operate(ctx, c) })
+	r.publish(ctx, c, j)
 	striking.Wait()
 	if wait := w.length - time.Since(r.begin); wait > 0 {
 		time.Sleep(wait)
@@ -455,6 +473,7 @@ func play(t *testing.T, w *world, dir string) (r *run, faults []error) {
 	time.Sleep(30 * time.Second) // late receipts
 	events, left := r.read(ctx, c)
 	faults = append(r.judge(events, left, settled), r.faulty...)
+	_ = j.Close(ctx) // what it wrote has been judged
 	r.finish(c)
 	return r, faults
 }

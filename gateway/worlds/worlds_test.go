@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"sluice/queue"
 )
 
 // TestWorlds lives through SEEDS worlds beginning with FROM, or through the one of SEED; a few of them without either.
@@ -43,8 +45,12 @@ func live(t *testing.T, seed uint64) (faults []error) {
 	for _, s := range r.smscs {
 		accepted += s.Stats().Accepted
 	}
-	t.Logf("%d instances, %d SMSCs (%s), %d messages, %d faults, %d accepted", w.instances, len(w.accounts), w.kind, len(w.messages),
-		len(w.faults), accepted)
+	told := map[queue.CancelResult]int{}
+	for _, c := range r.cancelled {
+		told[c.answer.Result]++
+	}
+	t.Logf("%d instances, %d SMSCs (%s), %d messages, %d faults, %d orders, cancels %v, %d accepted", w.instances, len(w.accounts), w.kind,
+		len(w.messages), len(w.faults), len(w.orders), told, accepted)
 	if len(faults) > 0 {
 		t.Logf("its trace is in %s", r.leave(t, faults))
 	}
@@ -73,6 +79,9 @@ func (r *run) leave(t *testing.T, faults []error) string {
 		r.world.instances, r.accounts, r.kind, len(r.messages), r.length, errors.Join(faults...))
 	for _, f := range r.faults {
 		fmt.Fprintf(&b, "%v\n", f)
+	}
+	for _, o := range r.orders {
+		fmt.Fprintf(&b, "%v\n", o)
 	}
 	fmt.Fprintf(&b, "\nwhat happened\n%s\n", strings.Join(r.trace, "\n"))
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
