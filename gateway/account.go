@@ -84,6 +84,7 @@ type account struct {
 	holdTests    holdTests
 	strange      strangeStatuses
 	widths       strangeWidths
+	withheld     withheld
 
 	work     context.Context //nolint:containedctx // the life of outcomes: it outlasts every call, and abandon ends it
 	abandon  context.CancelFunc
@@ -120,6 +121,7 @@ type bind struct {
 	name    string // account/number, as events and commands show it
 	id      window.BindID
 	session *smpp.Session
+	version uint8           // sc_interface_version of its bind_resp, 0: none
 	ctx     context.Context //nolint:containedctx // ends when the session takes no more submits
 	end     context.CancelCauseFunc
 

@@ -75,7 +75,7 @@ func (a *account) deliverAs(permit window.Permit, b *bind, job queue.Job, probe,
 		defer leave(a)
 	}
 
-	for n, p := range d.parts {
+	for n := 0; n < len(d.parts); {
 		if err != nil || d.start(permit) != nil {
 			break // the bind ended, or the deadline came
 		}
@@ -83,6 +83,7 @@ func (a *account) deliverAs(permit window.Permit, b *bind, job queue.Job, probe,
 			permit.Release(window.Signal{Answer: window.Lost})
 			break
 		}
+		p := d.parts[n]
 		resp, err := d.submit(p)
 		if errors.Is(err, smpp.ErrNotSent) {
 			permit.Release(window.Signal{Answer: window.Lost})
@@ -93,7 +94,12 @@ func (a *account) deliverAs(permit window.Permit, b *bind, job queue.Job, probe,
 		now := time.Now()
 		res, signal := d.judge(now, p, resp, err)
 		a.heard(now, d, &res, &resp) // before the next may start: what stops the account stops that one too
-		if d.results = append(d.results, res); res.stops() || n == len(d.parts)-1 {
+		if res.ours != 0 {
+			permit.Answered(signal) // the same part goes again, without what was refused
+			continue
+		}
+		n++
+		if d.results = append(d.results, res); res.stops() || n == len(d.parts) {
 			permit.Release(signal)
 		} else {
 			permit.Answered(signal)
@@ -304,14 +310,15 @@ func (d *delivery) start(permit window.Permit) error {
 // errHeldBack says that the account was stopped just before a submit.
 var errHeldBack = errors.New("nothing may be submitted now")
 
-// submit writes the PDU of one part and waits for its answer, the response timeout or the end of the session.
+// submit writes the PDU of one part, without what the account withholds, and waits for its answer, the response timeout
+// or the end of the session.
 func (d *delivery) submit(p *segment) (smpp.Response, error) {
 	a := d.account
 	d.unclear = true
 	if d.letter.state.PossibleDuplicate {
 		a.metrics.duplicates.WithLabelValues(a.name).Inc()
 	}
-	resp, err := d.bind.session.Submit(context.Background(), p.sm, p) // bounded by ResponseTimeout
+	resp, err := d.bind.session.Submit(context.Background(), d.stripped(p.sm), p) // bounded by ResponseTimeout
 	if err == nil || errors.Is(err, smpp.ErrNotSent) {
 		d.unclear = false
 	}
@@ -326,7 +333,9 @@ func (d *delivery) judge(now time.Time, p *segment, resp smpp.Response, err erro
 		return result{part: p.number, unanswered: true, reset: !errors.Is(err, smpp.ErrTimeout)}, window.Signal{Answer: window.Lost}
 	}
 	v := a.classify(resp)
-	return result{part: p.number, answer: answer{v, resp.Status, cleanMessageID(resp.MessageID)}}, d.signal(now, v, resp)
+	res := result{part: p.number, answer: answer{v, resp.Status, cleanMessageID(resp.MessageID)}}
+	res.ours = d.refusedAddition(p, v, resp.Status)
+	return res, d.signal(now, v, resp)
 }
 
 // classify looks the answer up in the account's table.
@@ -403,6 +412,10 @@ func (a *account) heard(now time.Time, d *delivery, res *result, resp *smpp.Resp
 	a.counts.submits[v.Class].Inc()
 	a.shares.add(now, v.Class == classify.Throttle)
 	a.counts.latency.Observe(resp.RTT.Seconds())
+	if res.ours != 0 {
+		a.withhold(res.ours, res.answer)
+		return // it speaks neither against the message nor against the account
+	}
 	switch {
 	case v.Class == classify.OK:
 		a.lastAccepted.set(now)

@@ -57,7 +57,7 @@ func (a *account) encode(job queue.Job, msg *queue.Message, left time.Duration) 
 			sm.ReplaceIfPresent = 1
 		}
 		sm.RegisteredDelivery = registeredDelivery(msg)
-		if a.cfg.Mark {
+		if a.cfg.Mark != config.MarkFalse {
 			sm.TLVs = append(sm.TLVs, pdu.Uint16TLV(pdu.TagUserMessageReference, mark(job.Seq(), i+1)))
 		}
 		if tag := pdu.Tag(a.cfg.Text.IDTag()); tag != 0 {
@@ -131,8 +131,8 @@ func (a *account) refusedTag(tag pdu.Tag) error {
 	switch {
 	case tag == pdu.TagMessagePayload:
 		return errors.New("message_payload would be a second text (SMPP 3.4 section 5.3.2.32): use text or data")
-	case tag == pdu.TagUserMessageReference && a.cfg.Mark:
-		return errors.New("user_message_reference is set by Sluice on every submit: switch that off with mark: false on the account")
+	case tag == pdu.TagUserMessageReference && a.cfg.Mark != config.MarkFalse:
+		return errors.New("user_message_reference is set by Sluice: switch that off with mark: false on the account")
 	case a.cfg.Text.IDTag() != 0 && tag == pdu.Tag(a.cfg.Text.IDTag()):
 		return errors.New("the tag carries the delivery id on every submit: choose another, or another text.id_tlv on the account")
 	case tag == pdu.TagSarMsgRefNum, tag == pdu.TagSarTotalSegments, tag == pdu.TagSarSegmentSeqnum:

@@ -21,7 +21,12 @@ func (d *delivery) acceptLate(p *segment, resp smpp.Response) {
 		a.heldBack(now, v)
 		return // it still waits, and will be sent again
 	}
-	d.results = []result{{part: p.number, answer: answer{v, resp.Status, cleanMessageID(resp.MessageID)}}}
+	said := answer{v, resp.Status, cleanMessageID(resp.MessageID)}
+	if ours := d.refusedAddition(p, v, resp.Status); ours != 0 {
+		a.withhold(ours, said)
+		return // the same, without what was refused
+	}
+	d.results = []result{{part: p.number, answer: said}}
 	o := d.rules.late(now, d.letter, d.job.State(), d.results)
 	d.index(&o)
 	won, err := d.job.SettleLate(a.work, o)

@@ -82,6 +82,8 @@ type result struct {
 	part       int // counted from 1
 	unanswered bool
 	reset      bool // no answer because the session ended
+
+	ours additions // what it refuses of the gateway's own, instead of the message; 0: nothing
 }
 
 // stops says that the other parts of the message need not be tried now: the answer is not about the pace.

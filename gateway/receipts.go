@@ -282,7 +282,7 @@ func echoID(id string) string {
 
 // echoesOf lists the marks of ours that a receipt repeats, the one that tells the segment first.
 func (a *account) echoesOf(m *pdu.DeliverSM) (echoes []string) {
-	if mark, ok := m.TLVs.Uint16(pdu.TagUserMessageReference); ok && a.cfg.Mark {
+	if mark, ok := m.TLVs.Uint16(pdu.TagUserMessageReference); ok && a.cfg.Mark != config.MarkFalse {
 		echoes = append(echoes, echoMark(mark))
 	}
 	if tag := pdu.Tag(a.cfg.Text.IDTag()); tag != 0 {
@@ -326,7 +326,7 @@ func (d *delivery) indexEchoes(o *queue.Outcome) {
 		Account: a.name, Segments: parts, Dest: queue.HashAddress(d.msg.Dest().Digits),
 		TTL: max(d.left(time.Now()), 0) + 24*time.Hour, PossibleDuplicate: before.InDoubt(),
 	}
-	for part := 1; a.cfg.Mark && part <= parts; part++ {
+	for part := 1; a.cfg.Mark != config.MarkFalse && part <= parts; part++ {
 		if slices.ContainsFunc(o.State.Accepted, func(s queue.Segment) bool { return s.Part == part }) {
 			continue
 		}

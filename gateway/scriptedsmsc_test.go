@@ -17,6 +17,9 @@ import (
 type scriptedSMSC struct {
 	addr   string
 	answer func(sm *pdu.SubmitSM) (messageID string, silent bool)
+	// version is the sc_interface_version of bind_resp, 0 for none; refuse is asked before answer. Options set them.
+	version uint8
+	refuse  func(sm *pdu.SubmitSM) pdu.Status
 
 	mu      sync.Mutex
 	open    []net.Conn // that were accepted
@@ -34,14 +37,29 @@ type submit struct {
 	sequence uint32
 }
 
+// newScripted is an SMSC that serve lets speak. It announces SMPP 3.4 and refuses nothing, unless options say so.
+func newScripted(answer func(sm *pdu.SubmitSM) (messageID string, silent bool), options ...func(*scriptedSMSC)) *scriptedSMSC {
+	s := &scriptedSMSC{
+		answer: answer, version: 0x34, refuse: func(*pdu.SubmitSM) pdu.Status { return pdu.StatusOK },
+		acks: make(chan pdu.Header, 1000),
+	}
+	for _, o := range options {
+		o(s)
+	}
+	return s
+}
+
 // startScripted serves on loopback until the test ends.
-func startScripted(t *testing.T, answer func(sm *pdu.SubmitSM) (messageID string, silent bool)) *scriptedSMSC {
+func startScripted(
+	t *testing.T, answer func(sm *pdu.SubmitSM) (messageID string, silent bool), options ...func(*scriptedSMSC),
+) *scriptedSMSC {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scriptedSMSC{addr: listener.Addr().String(), answer: answer, acks: make(chan pdu.Header, 1000)}
+	s := newScripted(answer, options...)
+	s.addr = listener.Addr().String()
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -86,7 +104,11 @@ func (s *scriptedSMSC) serve(conn net.Conn) {
 		var reply pdu.Body
 		switch b := body.(type) {
 		case *pdu.Bind:
-			s.send(conn, &pdu.BindResp{Command: h.ID.Response(), SystemID: "scripted"}, h.Sequence)
+			resp := &pdu.BindResp{Command: h.ID.Response(), SystemID: "scripted"}
+			if s.version != 0 {
+				resp.TLVs = pdu.TLVs{pdu.Uint8TLV(pdu.TagSCInterfaceVersion, s.version)}
+			}
+			s.send(conn, resp, h.Sequence)
 			s.mu.Lock()
 			s.conns, s.binds = append(s.conns, conn), append(s.binds, *b)
 			s.mu.Unlock()
@@ -98,7 +120,9 @@ func (s *scriptedSMSC) serve(conn net.Conn) {
 			s.mu.Lock()
 			s.submits = append(s.submits, submit{*b, conn, h.Sequence})
 			s.mu.Unlock()
-			if id, silent := s.answer(b); !silent {
+			if status := s.refuse(b); status != pdu.StatusOK {
+				s.sendStatus(conn, status, &pdu.SubmitSMResp{}, h.Sequence)
+			} else if id, silent := s.answer(b); !silent {
 				reply = &pdu.SubmitSMResp{MessageID: []byte(id)}
 			}
 		default:
@@ -111,7 +135,11 @@ func (s *scriptedSMSC) serve(conn net.Conn) {
 }
 
 func (s *scriptedSMSC) send(conn net.Conn, body pdu.Body, sequence uint32) {
-	octets, err := pdu.Append(nil, pdu.StatusOK, sequence, body)
+	s.sendStatus(conn, pdu.StatusOK, body, sequence)
+}
+
+func (s *scriptedSMSC) sendStatus(conn net.Conn, status pdu.Status, body pdu.Body, sequence uint32) {
+	octets, err := pdu.Append(nil, status, sequence, body)
 	if err != nil {
 		panic(err) // the test's own PDU
 	}

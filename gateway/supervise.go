@@ -217,7 +217,7 @@ func (a *account) connect(ctx context.Context, cfg smpp.Config) (*smpp.Session, 
 func (k *keeper) serve(ctx context.Context, sessions []*smpp.Session) error {
 	a := k.account
 	submitting := sessions[len(sessions)-1]
-	b := &bind{name: k.name(), session: submitting}
+	b := &bind{name: k.name(), session: submitting, version: submitting.Stats().PeerVersion}
 	b.ctx, b.end = context.WithCancelCause(ctx)
 	for _, s := range sessions {
 		go func() { // until the session ends, which serve sees to

@@ -44,16 +44,34 @@ func startVirtual(t *testing.T, sc testserver.Scenario, extra string) *virtual {
 // startLogged is startVirtual with a log.
 func startLogged(t *testing.T, sc testserver.Scenario, extra string, log *slog.Logger) *virtual {
 	t.Helper()
+	return virtualGateway(t, extra, log).startVirtual(t, "acme", testserver.New(sc), nil)
+}
+
+// startServed is startLogged with whatever serves the other end of a pipe until that is closed.
+func startServed(t *testing.T, serve func(net.Conn), extra string, log *slog.Logger) *virtual {
+	t.Helper()
+	return virtualGateway(t, extra, log).startServed(t, "acme", serve, nil)
+}
+
+// virtualGateway has one account, acme.
+func virtualGateway(t *testing.T, extra string, log *slog.Logger) *Gateway {
+	t.Helper()
 	cfg, err := config.Decode([]byte("accounts:\n  acme:\n    address: \"127.0.0.1:1\"\n    system_id: sluice\n    password: secret\n" + indent(extra)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Gateway{cfg: cfg, log: log, metrics: newMetrics(nil), presence: &presence{kick: make(chan struct{}, 1)}}
-	return g.startVirtual(t, "acme", testserver.New(sc), nil)
+	return &Gateway{cfg: cfg, log: log, metrics: newMetrics(nil), presence: &presence{kick: make(chan struct{}, 1)}}
 }
 
 // startVirtual binds an account of the gateway and lets it send, from a queue of its own when there is none.
 func (g *Gateway) startVirtual(t *testing.T, name string, smsc *testserver.Server, source *memory.Source) *virtual {
+	t.Helper()
+	v := g.startServed(t, name, func(conn net.Conn) { _ = smsc.ServeConn(context.Background(), conn) }, source) // ends with the session
+	v.smsc = smsc
+	return v
+}
+
+func (g *Gateway) startServed(t *testing.T, name string, serve func(net.Conn), source *memory.Source) *virtual {
 	t.Helper()
 	hosts := newHosts()
 	hosts.random = seeded(7)
@@ -66,7 +84,7 @@ func (g *Gateway) startVirtual(t *testing.T, name string, smsc *testserver.Serve
 	if source == nil {
 		source = memory.New(memory.Config{Lanes: lanes})
 	}
-	v := &virtual{account: a, gateway: g, source: source, smsc: smsc}
+	v := &virtual{account: a, gateway: g, source: source}
 	a.intake, a.random = turns{source, lanes}, seeded(7)
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,7 +95,7 @@ func (g *Gateway) startVirtual(t *testing.T, name string, smsc *testserver.Serve
 		}
 		near, far := net.Pipe()
 		v.conn.Store(&near)
-		running.Go(func() { _ = v.smsc.ServeConn(context.Background(), far) }) // ends with the session
+		running.Go(func() { serve(far) })
 		return near, nil
 	}
 	g.accounts = append(g.accounts, a)

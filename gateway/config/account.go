@@ -38,12 +38,12 @@ type Account struct {
 	AddrNPI uint8 `yaml:"addr_npi"`
 	// Addresses served by this bind, at most 40 octets, as the SMSC asks for it. Default empty.
 	AddressRange string `yaml:"address_range"`
-	// How the time that is left to a message is told to the SMSC.
+	// How the time that is left to a message is told to the SMSC. Where it refuses the period (0x62) of a message that states no life of its own, such messages go without one until the next start.
 	Validity Validity `yaml:"validity"`
 	// Refusals that are not about the pace.
 	Noise Noise `yaml:"noise"`
-	// Carry user_message_reference on every submit_sm. Default true.
-	Mark bool `yaml:"mark"`
+	// Carry user_message_reference on every submit_sm: true, false, or auto for yes where the SMSC announces SMPP 3.4 or later in its bind_resp and until it refuses a submit that has no other TLV. Default auto.
+	Mark Mark `yaml:"mark"`
 	// What 0x14, message queue full, speaks about: account or destination. Default account.
 	QueueFull QueueFull `yaml:"queue_full"`
 	// The pace of submits.

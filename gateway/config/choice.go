@@ -67,6 +67,29 @@ func (ValidityForm) words() []string {
 // UnmarshalText accepts one of the forms.
 func (f *ValidityForm) UnmarshalText(text []byte) error { return unmarshalChoice(f, text) }
 
+// Mark says whether submits carry a user_message_reference of ours.
+type Mark string
+
+// The ways to mark submits.
+const (
+	MarkAuto  Mark = "auto" // where the SMSC takes it
+	MarkTrue  Mark = "true"
+	MarkFalse Mark = "false"
+)
+
+func (Mark) words() []string { return []string{string(MarkAuto), string(MarkTrue), string(MarkFalse)} }
+
+// UnmarshalText accepts auto, true and false.
+func (m *Mark) UnmarshalText(text []byte) error { return unmarshalChoice(m, text) }
+
+// MarshalYAML writes auto or a switch.
+func (m Mark) MarshalYAML() (any, error) {
+	if m == MarkAuto {
+		return string(m), nil
+	}
+	return m == MarkTrue, nil
+}
+
 // QueueFull is what an account's 0x14 (ESME_RMSGQFUL) speaks about.
 type QueueFull string
 

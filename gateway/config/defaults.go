@@ -34,7 +34,7 @@ func (a *Account) setDefaults() {
 		InterfaceVersion: SMPP34,
 		Validity:         Validity{Form: ValidityRelative, Min: time.Minute},
 		Noise:            Noise{Max: 0.06},
-		Mark:             true,
+		Mark:             MarkAuto,
 		QueueFull:        QueueFullAccount,
 		Rate:             Rate{ProbeBudget: 0.002},
 		BindTimeout:      30 * time.Second,

@@ -22,7 +22,7 @@ routes: {main: {accounts: my-smsc}}
 		"SLUICE_PORT_9464_TCP=tcp://10.0.0.1:9464", // from a container platform
 	)
 	a := c.Accounts["my-smsc"]
-	if a.Password.Value() != "secret" || a.Address[0] != "other:2775" || a.Rate.Declared != 80 || a.Mark {
+	if a.Password.Value() != "secret" || a.Address[0] != "other:2775" || a.Rate.Declared != 80 || a.Mark != MarkFalse {
 		t.Errorf("account is %+v", a)
 	}
 	if c.Instance != "gw-7" || c.NATS.URL != "nats://queue:4222" || c.Streams.MaxBytes != 2<<30 {

@@ -44,7 +44,7 @@ func TestMinimalConfigurationGetsEveryDefault(t *testing.T) {
 	if a.Password.Value() != "secret" || a.SystemID != "sluice" || a.Address[0] != "smsc.example.net:2775" {
 		t.Errorf("account is %+v", a)
 	}
-	if a.Bind != Transceiver || a.Binds != 1 || a.MaxBinds != 0 || a.InterfaceVersion != 0x34 || !a.Mark {
+	if a.Bind != Transceiver || a.Binds != 1 || a.MaxBinds != 0 || a.InterfaceVersion != 0x34 || a.Mark != MarkAuto {
 		t.Errorf("bind settings are %+v", a)
 	}
 	if a.ResponseTimeout != 30*time.Second || a.Noise.Max != 0.06 || a.Rate.ProbeBudget != 0.002 || a.Rate.Declared != 0 || a.Window.Max != 0 {
@@ -167,7 +167,8 @@ func TestFaults(t *testing.T) {
 		{"not a number", account(", rate: {declared: .nan}"), "is not a number"},
 		{"window", account(", window: {max: -5}"), "use 1 to 10000"},
 		{"octet", account(", addr_ton: 256"), "write a number from 0 to 255"},
-		{"switch", account(", mark: yes"), "write true or false"},
+		{"switch", account(", text: {transliterate: yes}"), "write true or false"},
+		{"mark", account(", mark: yes"), "use auto, true or false"},
 		{"duration", account(", response_timeout: 30"), `"30" is not a duration`},
 		{"days", account(", response_timeout: 3d5"), "is not a duration"},
 		{"version", account(", interface_version: 3.3"), "use 3.4 or 5.0"},

@@ -103,3 +103,17 @@ routes: {main: {accounts: acme, classes: {a: strict, b: 7}}}
 		}
 	}
 }
+
+// A mark is printed as it is written: a word, or a switch without quotes.
+func TestG35MarkIsPrintedAsItIsWritten(t *testing.T) {
+	for word, want := range map[string]Mark{"auto": MarkAuto, "true": MarkTrue, "false": MarkFalse, `"true"`: MarkTrue} {
+		c := mustLoad(t, "accounts: {acme: {address: 'h:1', system_id: s, password: x, mark: "+word+"}}")
+		if got := c.Accounts["acme"].Mark; got != want {
+			t.Errorf("mark: %s is read as %q", word, got)
+		}
+		effective, err := c.Effective()
+		if err != nil || !strings.Contains(string(effective), "mark: "+strings.Trim(word, `"`)+"\n") {
+			t.Errorf("mark: %s is printed as\n%s (%v)", word, effective, err)
+		}
+	}
+}

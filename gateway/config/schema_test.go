@@ -84,6 +84,8 @@ func (g schemaWriter) of(t reflect.Type) schema {
 		return schema{"anyOf": []schema{{"const": "strict"}, {"type": "integer", "minimum": 1, "maximum": 100}}}
 	case reflect.TypeFor[Version]():
 		return schema{"enum": []any{3.4, 5, "3.4", "5.0"}}
+	case reflect.TypeFor[Mark]():
+		return schema{"enum": []any{"auto", true, false}}
 	case reflect.TypeFor[Secret]():
 		return schema{"anyOf": []schema{text, g.object(t)}}
 	case reflect.TypeFor[Status]():
