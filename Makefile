@@ -40,7 +40,7 @@ test-long: ## Run the tests that test cuts short or leaves out, whole.
 
 race: ## Run what test runs under the race detector; needs a C compiler.
 	@echo 'without sluice/cmd/sluice: its tests run the binary, which is built without the detector'
-	CGO_ENABLED=1 $(GO) test -race -short -shuffle=on -parallel $(PARALLEL) -timeout $(PATIENCE) $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
+	CGO_ENABLED=1 $(GO) test -race -short -shuffle=on -parallel 4 -timeout $(PATIENCE) $$($(GO) list ./... | grep -v '^sluice/cmd/sluice$$')
 
 examples: ## Run the tests of examples/, which are modules of their own.
 	for d in examples/*/; do (cd "$$d" && $(GO) vet ./... && $(GO) test ./...); done

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/gateway/config"
+	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/queue/memory"
 	"sluice/smpp/pdu"
@@ -117,6 +118,10 @@ func TestF6HowSoonTrafficLeavesAndReturns(t *testing.T) {
 			}
 		}
 	}
+	lengths := []time.Duration{9 * time.Second, 60 * time.Second}
+	if !longtest.Whole(t, "faults of 9 s, not those of a minute") {
+		lengths = lengths[:1]
+	}
 	for _, fault := range []struct {
 		name string
 		set  func(t *testing.T, v *virtual, on bool)
@@ -130,7 +135,7 @@ func TestF6HowSoonTrafficLeavesAndReturns(t *testing.T) {
 			name, weight string
 			leaves       time.Duration
 		}{{"otp", "strict", 6 * time.Second}, {"normal", "10", 12 * time.Second}} {
-			for _, length := range []time.Duration{9 * time.Second, 60 * time.Second} {
+			for _, length := range lengths {
 				t.Run(fmt.Sprintf("%s, %s, %v", fault.name, class.name, length), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						const rate = 20

@@ -16,6 +16,7 @@ func TestAWaitingMessageKeepsItsAccountOverHandoverAndRestart(t *testing.T) {
 	const to = "15550100"
 	for name, restart := range map[string]bool{"to another instance": false, "over a restart": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := startSMSC(t, testserver.Scenario{Errors: []testserver.ErrorRule{{Match: testserver.Match{To: to}, Script: []pdu.Status{
 				pdu.StatusThrottled, pdu.StatusSysErr, pdu.StatusThrottled, pdu.StatusThrottled,
 			}}}})

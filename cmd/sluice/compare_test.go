@@ -8,6 +8,7 @@ import (
 )
 
 func TestCompareCommand(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	out, errs, err := sluice(t, "compare", "--duration", "2s", "--warmup", "1s", "--policy", "fixed", "--policy", "sluice", "--window-max", "5",
 		"--scenario", "outstanding-5", "--scenario", "../../configs/scenarios/small-queue.yaml", "--output", "json")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
@@ -26,6 +27,7 @@ func someThrottled() []testserver.ErrorRule {
 // kill -9 in the middle of 2,000 messages with throttling on: every message has one final outcome, none is lost, and
 // whatever was submitted twice says so.
 func TestKill9InTheMiddleLosesNothing(t *testing.T) {
+	longtest.Only(t, "2,000 messages through three processes, at 400 a second and less")
 	t.Parallel() // it waits more than it works
 	const n = 2000
 	smsc, addr := fakeSMSC(t, testserver.Scenario{
@@ -90,6 +92,7 @@ func onTheirWayAgain(smsc *testserver.Server) int {
 
 // The SMSC resets the connection every 500 submits.
 func TestResetEvery500SubmitsLosesNothing(t *testing.T) {
+	longtest.Only(t, "2,000 messages at 400 a second and less")
 	t.Parallel() // it waits more than it works
 	const n = 2000
 	smsc, addr := fakeSMSC(t, testserver.Scenario{

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/queue/crashpoint"
 	"sluice/smpp/pdu"
@@ -131,6 +132,7 @@ type crashOutcome struct {
 // it again, and holds the SMSC's ledger, the journal and the records against the promises: one final; a second submit
 // only where the outcome was unknown, and then marked; no attempt and no throttle forgotten or counted twice.
 func TestCrashPoints(t *testing.T) {
+	longtest.Only(t, "kills the gateway at each of 32 places, and waits each time")
 	t.Parallel() // it waits more than it works
 	program := buildWithCrashPoints(t)
 	matrix := cells()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice/cmd/sluice/course"
+	"sluice/internal/longtest"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
 )
@@ -12,6 +13,7 @@ import (
 // A restart begins at the learned ceiling, 100/s with a bucket of 10 and answers after 20 ms: 90 % of it is accepted in
 // a second that begins within 2 s, and at most 10 messages are refused within 5 s. The SMSC's ledger judges.
 func TestARestartBeginsAtTheLearnedCeiling(t *testing.T) {
+	longtest.Only(t, "10 s at 100 a second, and two restarts or more of 6 s each")
 	const rate = 100
 	smsc, addr := fakeSMSC(t, testserver.Scenario{
 		Latency: testserver.Exactly(20 * time.Millisecond),

@@ -11,28 +11,30 @@ import (
 
 // Every scenario that we ship can be simulated, and says what is left out.
 func TestSimulateEveryScenario(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../configs/scenarios/*.yaml")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d scenarios, %v", len(files), err)
 	}
 	for _, file := range files {
-		out, errs, err := sluice(t, "simulate", "-f", file, "--duration", "20s", "--output", "json")
-		if err != nil {
-			t.Errorf("%s: %v: %s", file, err, errs)
-			continue
-		}
-		var r simulate.Result
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Errorf("%s: %v", file, err)
-			continue
-		}
-		none := filepath.Base(file) == "f45-account-refused-at-submit.yaml"
-		if r.Submits == 0 || none != (r.Accepted == 0) || len(r.Decisions) == 0 {
-			t.Errorf("%s: %d submits, %d accepted, %d reasons: want some of each", file, r.Submits, r.Accepted, len(r.Decisions))
-		}
-		for _, note := range r.Notes {
-			contains(t, file+": the warnings", errs, note)
-		}
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			out, errs, err := sluice(t, "simulate", "-f", file, "--duration", "20s", "--output", "json")
+			if err != nil {
+				t.Fatalf("%v: %s", err, errs)
+			}
+			var r simulate.Result
+			if err := json.Unmarshal([]byte(out), &r); err != nil {
+				t.Fatal(err)
+			}
+			none := filepath.Base(file) == "f45-account-refused-at-submit.yaml"
+			if r.Submits == 0 || none != (r.Accepted == 0) || len(r.Decisions) == 0 {
+				t.Errorf("%d submits, %d accepted, %d reasons: want some of each", r.Submits, r.Accepted, len(r.Decisions))
+			}
+			for _, note := range r.Notes {
+				contains(t, "the warnings", errs, note)
+			}
+		})
 	}
 }
 

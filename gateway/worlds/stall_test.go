@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/testserver"
 )
@@ -33,7 +34,7 @@ func steady(rate int, f *fault) *world {
 // A stall of NATS of n seconds, in which its connections live, and a restart cost n and little more: new messages leave
 // soon after, however many events were in doubt. (Each of these in doubt once cost 5 s.)
 func TestSendsAgainAfterAStallOfNATS(t *testing.T) {
-	for _, tc := range []struct {
+	cases := []struct {
 		rate   int
 		kind   faultKind
 		length time.Duration
@@ -43,7 +44,11 @@ func TestSendsAgainAfterAStallOfNATS(t *testing.T) {
 		{200, pauseNATS, 12 * time.Second, 2 * time.Second},
 		{60, restart, 2 * time.Second, 3 * time.Second},
 		{200, restart, 2 * time.Second, 3 * time.Second},
-	} {
+	}
+	if !longtest.Whole(t, "one pause and one restart of two") {
+		cases = cases[1:3]
+	}
+	for _, tc := range cases {
 		t.Run(fmt.Sprintf("%s of %v at %d a second", tc.kind, tc.length, tc.rate), func(t *testing.T) {
 			var r *run
 			var faults []error

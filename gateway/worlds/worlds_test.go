@@ -11,13 +11,18 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"sluice/internal/longtest"
 	"sluice/queue"
 )
 
 // TestWorlds lives through SEEDS worlds beginning with FROM, or through the one of SEED; a few of them without either.
 // The trace of a world that broke a promise is left in the folder WORLDS_DIR.
 func TestWorlds(t *testing.T) {
-	from, count := number(t, "FROM", 1), number(t, "SEEDS", 3)
+	few := 1
+	if longtest.Whole(t, "one world of three") {
+		few = 3
+	}
+	from, count := number(t, "FROM", 1), number(t, "SEEDS", few)
 	if seed := number(t, "SEED", 0); seed > 0 {
 		from, count = seed, 1
 	}

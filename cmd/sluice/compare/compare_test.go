@@ -15,6 +15,7 @@ import (
 	"sluice/cmd/sluice/course"
 	"sluice/cmd/sluice/policy"
 	"sluice/cmd/sluice/simulate"
+	"sluice/internal/longtest"
 	"sluice/window"
 )
 
@@ -39,6 +40,7 @@ const fairLength = 20 * time.Second
 // All senders run through real parts. Asserted is only what does not depend on the machine: that nothing is lost, and
 // the order of the senders.
 func TestCompare(t *testing.T) {
+	longtest.Only(t, "four senders of 5 s each, over real TCP")
 	defer goleak.VerifyNone(t)
 	sc, err := Scenario("bucket-10")
 	if err != nil {
