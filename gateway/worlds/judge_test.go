@@ -159,8 +159,9 @@ func (r *run) receipts(s *story, complain func(string, ...any)) {
 
 // The silence that a stall of NATS may leave behind, and the peace that it takes to measure it.
 const (
-	silenceMost = 15 * time.Second
-	peace       = 30 * time.Second
+	silenceMost    = 15 * time.Second
+	silenceInARush = 4 * time.Second
+	peace          = 30 * time.Second
 )
 
 // silence: after a stall or restart of NATS that nothing else went beside, new messages leave.
@@ -169,19 +170,23 @@ func (r *run) silence(complain func(string, ...any)) {
 		if f.kind != pauseNATS && f.kind != restart || r.disturbed(f) {
 			continue
 		}
+		most := silenceMost
+		if r.seed%8 == rush {
+			most = silenceInARush
+		}
 		published, left := 0, 0
 		for _, at := range r.confirmed {
-			if at.After(f.ended) && at.Before(f.ended.Add(silenceMost)) {
+			if at.After(f.ended) && at.Before(f.ended.Add(most)) {
 				published++
 			}
 		}
 		for _, s := range r.sent {
-			if s.at.After(f.ended) && s.at.Before(f.ended.Add(silenceMost)) {
+			if s.at.After(f.ended) && s.at.Before(f.ended.Add(most)) {
 				left++
 			}
 		}
 		if published >= 5 && left == 0 {
-			complain("nothing left for %v after %v, and %d messages were published", silenceMost, f, published)
+			complain("nothing left for %v after %v, and %d messages were published", most, f, published)
 		}
 	}
 }

@@ -51,6 +51,8 @@ const (
 	failing   faultKind = "failing"   // the SMSCs answer 0x08 to everything
 	throttled faultKind = "throttled" // their ceiling falls to a tenth
 	swallow   faultKind = "swallow"   // they accept a third and do not answer
+	straggle  faultKind = "straggle"  // the connection ends at the message for its writer, and the message arrives later
+	tardily   faultKind = "tardily"   // the SMSCs answer a few as late as a resend
 	late      faultKind = "late"      // they answer a third after the response timeout
 	hangUp    faultKind = "hang up"   // they end the connection now and then, before or after an answer
 )
@@ -129,9 +131,10 @@ func draw(seed uint64) *world {
 	w.drawSMSC(rand.New(rand.NewPCG(seed, 1)))
 	w.drawMessages(rand.New(rand.NewPCG(seed, 2)))
 	w.drawFaults(rand.New(rand.NewPCG(seed, 3)))
-	w.drawForgetting(rand.New(rand.NewPCG(seed, 5)))
-	slices.SortStableFunc(w.faults, func(a, b *fault) int { return int(a.at - b.at) })
 	w.drawOperator(rand.New(rand.NewPCG(seed, 4)))
+	w.drawForgetting(rand.New(rand.NewPCG(seed, 5)))
+	w.drawKind(rand.New(rand.NewPCG(seed, 6)))
+	slices.SortStableFunc(w.faults, func(a, b *fault) int { return int(a.at - b.at) })
 	return w
 }
 
@@ -245,11 +248,15 @@ func (w *world) behaviour(active []*fault) testserver.Scenario {
 			sc.Faults = append(slices.Clone(sc.Faults), testserver.Fault{
 				Kind: testserver.FaultDelay, By: testserver.Between(20*time.Second, 50*time.Second), Match: testserver.Match{Share: 0.33},
 			})
+		case tardily:
+			sc.Faults = append(slices.Clone(sc.Faults), testserver.Fault{
+				Kind: testserver.FaultDelay, By: testserver.Between(20*time.Second, 110*time.Second), Match: testserver.Match{Share: 0.17},
+			})
 		case hangUp:
 			sc.Faults = append(slices.Clone(sc.Faults),
 				testserver.Fault{Kind: testserver.FaultDisconnect, When: testserver.Before, Match: testserver.Match{Every: 17}},
 				testserver.Fault{Kind: testserver.FaultDisconnect, When: testserver.After, Match: testserver.Match{Every: 13}})
-		case cut, delay, drop, kill, stop, stall, restart, pauseNATS, forget:
+		case cut, delay, drop, kill, stop, stall, straggle, restart, pauseNATS, forget:
 		}
 	}
 	return sc

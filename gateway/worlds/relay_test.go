@@ -25,6 +25,7 @@ type relay struct {
 	change chan struct{} // closed and replaced when held or ended changes
 	held   time.Time     // nothing passes before it
 	ended  bool
+	behind bool // a message is still on its way to the server
 }
 
 // read takes one message from a stream and names it.
@@ -64,7 +65,22 @@ func (c *relay) end() {
 	close(c.change)
 	c.change = make(chan struct{})
 	_ = c.near.Close()
-	_ = c.far.Close()
+	if !c.behind {
+		_ = c.far.Close()
+	}
+}
+
+// straggle ends the connection for the instance, and brings one message to the server after a while all the same.
+func (c *relay) straggle(octets []byte, after time.Duration) {
+	c.mu.Lock()
+	c.behind = !c.ended
+	c.mu.Unlock()
+	c.end()
+	c.run.going.Go(func() {
+		time.Sleep(after)
+		_, _ = c.far.Write(octets) // the server may have ended it meanwhile
+		_ = c.far.Close()
+	})
 }
 
 // fence lets the server see a closed connection, and the instance a network that swallows everything.
@@ -199,7 +215,10 @@ func (c *relay) strike(octets []byte, op string) bool {
 	case kill:
 		c.run.fence(c.owner, f)
 		return false
-	case stop, stall, restart, pauseNATS, forget, failing, throttled, swallow, late, hangUp:
+	case straggle:
+		c.straggle(octets, f.length)
+		return false
+	case stop, stall, restart, pauseNATS, forget, failing, throttled, swallow, late, tardily, hangUp:
 	}
 	return true
 }

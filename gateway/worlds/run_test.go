@@ -310,7 +310,7 @@ func (r *run) strike(ctx context.Context, f *fault) {
 		r.mu.Unlock()
 	}()
 	switch f.kind {
-	case cut, delay, drop, kill:
+	case cut, delay, drop, kill, straggle:
 		r.mu.Lock()
 		r.armed = append(r.armed, f)
 		r.mu.Unlock()
@@ -346,7 +346,7 @@ func (r *run) strike(ctx context.Context, f *fault) {
 		if err := r.forgets(ctx, f); err != nil {
 			r.note("%v did not come to be: %v", f, err)
 		}
-	case failing, throttled, swallow, late, hangUp:
+	case failing, throttled, swallow, late, tardily, hangUp:
 		r.note("fault %v", f)
 		r.behave(func(active []*fault) []*fault { return append(active, f) })
 		time.Sleep(f.length)

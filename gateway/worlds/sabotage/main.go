@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -28,7 +29,7 @@ import (
 )
 
 func main() {
-	seeds := flag.Int("seeds", 300, "worlds to try with each sabotage")
+	seeds := flag.Int("seeds", 300, "worlds to try with each sabotage, after the one that found it before")
 	from := flag.Int("from", 1, "the first seed")
 	jobs := flag.Int("jobs", runtime.NumCPU(), "sabotages at work at once")
 	only := flag.String("only", "", "the sabotages whose name matches this `EXPRESSION`")
@@ -145,7 +146,7 @@ func (h *hunt) find(ctx context.Context, s *sabotage) (f finding) {
 		return finding{err: err}
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	for seed := h.from; seed < h.from+h.seeds; seed++ {
+	for seed := range h.order(s) {
 		said, cpu, err := world(ctx, binary, dir, seed)
 		f.cpu += cpu
 		if ctx.Err() != nil {
@@ -164,6 +165,20 @@ func (h *hunt) find(ctx context.Context, s *sabotage) (f finding) {
 		return f
 	}
 	return f
+}
+
+// order is the seeds to try: the one that has found the sabotage before, then all.
+func (h *hunt) order(s *sabotage) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if s.seed > 0 && !yield(s.seed) {
+			return
+		}
+		for seed := h.from; seed < h.from+h.seeds; seed++ {
+			if seed != s.seed && !yield(seed) {
+				return
+			}
+		}
+	}
 }
 
 // failsWithout says that the world of a seed breaks a promise without any sabotage.
