@@ -2,6 +2,7 @@ package window
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -68,11 +69,10 @@ func (c *Controller) suspect(now time.Time) bool {
 
 // divergence is the log likelihood ratio per refusal of a share to the one expected.
 func divergence(share, expected float64) float64 {
-	sum := share * math.Log(share/expected)
-	if share < 1 {
-		sum += (1 - share) * math.Log((1-share)/(1-expected))
+	if share == 1 {
+		return -math.Log(expected)
 	}
-	return sum
+	return share*math.Log(share/expected) + (1-share)*math.Log((1-share)/(1-expected))
 }
 
 // acquitAll begins the count anew, and clears all but one of suspicion.
@@ -92,12 +92,7 @@ func (c *Controller) part(now time.Time, b *bind, d Decision) {
 		c.ceiling = c.proven
 	}
 	own := c.ceiling / float64(len(c.shared))
-	for i := range c.shared {
-		if c.shared[i] == b {
-			c.shared = append(c.shared[:i:i], c.shared[i+1:]...)
-			break
-		}
-	}
+	c.shared = slices.DeleteFunc(c.shared, func(s *bind) bool { return s == b })
 	c.detach(b, own)
 	b.home.arrive(now)
 	c.ceiling -= own
@@ -117,20 +112,23 @@ func (c *Controller) detach(b *bind, rate float64) {
 	own.setPace(cruise * rate)
 	own.issued, own.epoch = b.sent, b.sent
 	b.home, b.split, b.suspected, b.limit = own, rate, 0, 0
+	c.remind(b)
+}
+
+// remind notes a bind's own ceiling for its next session.
+func (c *Controller) remind(b *bind) {
+	if c.known == nil {
+		c.known = map[string]float64{}
+	}
 	if b.name != "" {
-		if c.known == nil {
-			c.known = map[string]float64{}
-		}
-		c.known[b.name] = rate
+		c.known[b.name] = b.home.ceiling
 	}
 }
 
 // heardApart follows what a bind's own controller decided.
 func (c *Controller) heardApart(now time.Time, b *bind) {
 	own := b.home
-	if b.name != "" {
-		c.known[b.name] = own.ceiling
-	}
+	c.remind(b)
 	if own.ceiling >= 1.1*b.split && own.ceiling >= 0.95*c.ceiling/float64(max(1, len(c.shared))) && own.mode != Hold && c.mode != Hold {
 		c.rejoin(now, b)
 	} else if c.cfg.Declared > 0 {
@@ -142,9 +140,6 @@ func (c *Controller) heardApart(now time.Time, b *bind) {
 func (c *Controller) rejoin(now time.Time, b *bind) {
 	d := Decision{Bind: b.id, Was: c.ceiling, Kept: b.home.ceiling}
 	c.ceiling += b.home.ceiling
-	if c.mode == Probe {
-		c.proven += b.home.ceiling
-	}
 	c.base += b.home.ceiling
 	b.home, b.limit = c, 0
 	delete(c.known, b.name)

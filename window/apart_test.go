@@ -26,7 +26,8 @@ type lanes struct {
 	now   time.Time
 	next  int
 	all   []*lane
-	out   []flown
+	out   []flown // in the order of their answers
+	mute  []flown // without one
 }
 
 type flown struct {
@@ -55,7 +56,7 @@ func (l *lanes) run(length time.Duration) {
 		for i := range l.all {
 			lane := l.all[(l.next+i)%len(l.all)]
 			ok, at := l.c.Next(l.now, lane.id)
-			if !ok {
+			if !ok && at.IsZero() {
 				continue
 			}
 			if at.After(l.now) {
@@ -69,14 +70,21 @@ func (l *lanes) run(length time.Duration) {
 		if sent {
 			continue
 		}
-		if len(l.out) > 0 {
-			soonest = earliest(soonest, l.out[0].at)
+		for _, waits := range [][]flown{l.out, l.mute} {
+			if len(waits) > 0 {
+				soonest = earliest(soonest, waits[0].at)
+			}
 		}
 		l.now = latest(l.now, soonest)
 		for len(l.out) > 0 && !l.out[0].at.After(l.now) {
 			f := l.out[0]
 			l.out = l.out[1:]
 			l.c.OnResult(l.now, f.ticket, f.signal)
+		}
+		for len(l.mute) > 0 && !l.mute[0].at.After(l.now) {
+			f := l.mute[0]
+			l.mute = l.mute[1:]
+			l.c.OnResult(l.now, f.ticket, Signal{Answer: Lost})
 		}
 	}
 }
@@ -91,7 +99,14 @@ func earliest(a, b time.Time) time.Time {
 func (l *lanes) submit(at *lane) {
 	f := flown{at: l.now.Add(laneTrip), lane: at, ticket: l.c.OnSend(latest(l.now, l.c.slotOf(at.id)), at.id)}
 	at.tries++
-	if at.bucket.Arrive(l.now).Refuse || l.rnd.Float64() < l.noise {
+	v := at.bucket.Arrive(l.now)
+	if v.Silent {
+		f.at = l.now.Add(timeout)
+		l.mute = append(l.mute, f)
+		return
+	}
+	f.at = f.at.Add(v.Service)
+	if v.Refuse || l.rnd.Float64() < l.noise {
 		f.signal.Answer = Refused
 	} else {
 		at.accepted++

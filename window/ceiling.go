@@ -63,6 +63,8 @@ type silence struct {
 	held    time.Time // when the hold began
 	wait    time.Duration
 	testing bool          // a test message is out
+	asked   time.Time     // when the first message since the newest answer was sent; zero: none was
+	deaf    bool          // the hold is for want of answers
 	tests   int           // refused or lost in this hold
 	gap     time.Duration // silence that ended the last holds, where they needed more than lastTest
 	gaps    int           // holds in a row that did
@@ -84,6 +86,7 @@ func (c *Controller) accept(now time.Time, t Ticket, s Signal) {
 	c.observe(now, t)
 	switch {
 	case t.n <= c.epoch:
+		c.hears(now)
 		return
 	case c.mode == Hold:
 		c.resume(now)
@@ -410,7 +413,7 @@ func (c *Controller) hold(now time.Time, t Ticket) {
 		c.unclear(now)
 	}
 	d := Decision{Refused: int(c.turned), WindowWas: c.windows()}
-	c.held, c.wait, c.testing, c.tests, c.sinceGap = now, max(firstTest, 2*t.bind.rtt), false, 0, 0
+	c.held, c.wait, c.testing, c.deaf, c.tests, c.sinceGap = now, max(firstTest, 2*t.bind.rtt), false, false, 0, 0
 	if c.gaps >= 2 { // it is known to want that
 		c.wait = c.gap
 	}

@@ -207,6 +207,7 @@ func (c *Controller) RemoveBind(now time.Time, id BindID) Decision {
 				b.home.binds = nil
 			}
 			c.shared = slices.DeleteFunc(c.shared, func(s *bind) bool { return s == b })
+			c.hears(now)
 			c.record(now, ReasonDisconnect, Decision{Bind: id, Unanswered: b.unanswered})
 			return c.newest()
 		}
@@ -224,14 +225,16 @@ func (c *Controller) bind(id BindID) *bind {
 }
 
 // Next says when the bind may send its next message: at any time from at on, which may be past; not ok: not before
-// another result is in.
+// another result is in, or at, if that is not zero, comes without one.
 func (c *Controller) Next(now time.Time, id BindID) (ok bool, at time.Time) {
 	b := c.bind(id)
 	switch {
-	case b == nil, c.room(b) <= 0:
+	case b == nil:
 		return false, time.Time{}
-	case b.home != c:
+	case b.home != c && c.capRoom() > 0:
 		return b.home.Next(now, id)
+	case c.room(b) <= 0:
+		return false, c.deafAt(b)
 	case c.mode == Hold:
 		return true, c.quiet
 	case b == c.skipped:
@@ -318,6 +321,7 @@ func (c *Controller) send(now time.Time, id BindID, overslept bool) Ticket {
 		b.home.full = c.full
 		return b.home.send(now, id, overslept)
 	}
+	c.listenFor(now, b)
 	c.issued++
 	c.unanswered++
 	b.tried++
@@ -376,6 +380,9 @@ func (c *Controller) OnResult(now time.Time, t Ticket, s Signal) Decision {
 		t.bind.heard++
 	}
 	before := c.decided
+	if s.Answer != Lost {
+		c.asked = time.Time{}
+	}
 	c.remember(now, t, s)
 	c.hear(now, t, s)
 	switch {

@@ -257,9 +257,10 @@ func (g *Gate) nextDue(now time.Time) (due *gateBind, at time.Time) {
 		ok, t := g.controller.Next(now, b.id)
 		if !ok {
 			b.closed = true
-			continue
-		}
-		if b.closed {
+			if t.IsZero() {
+				continue
+			}
+		} else if b.closed {
 			b.closed, b.opened = false, now
 		}
 		if !t.After(now) {

@@ -51,6 +51,9 @@ func (d Decision) sentence() string {
 	case ReasonCutExcess:
 		return fmt.Sprintf("%s of %s refused; %s; window %s; %s", count(d.Refused), count(d.Accepted+d.Refused), d.ceiling(), d.window(), d.next())
 	case ReasonHold:
+		if d.Unanswered > 0 {
+			return fmt.Sprintf("%s sent and none answered for %s: silence but for tests", count(d.Unanswered), span(d.Held))
+		}
 		return fmt.Sprintf("%s refused and none accepted: silence, first test in %s", count(d.Refused), span(d.Wait))
 	case ReasonHoldTest:
 		what := "not answered"

@@ -43,9 +43,10 @@ func (s *wildSluice) due(now time.Time) (bind int, at time.Time, ok bool) {
 		may, t := s.controller.Next(now, b.id)
 		if !may {
 			b.closed = true
-			continue
-		}
-		if b.closed {
+			if t.IsZero() {
+				continue
+			}
+		} else if b.closed {
 			b.closed, b.opened = false, now
 		}
 		if !t.After(now) {

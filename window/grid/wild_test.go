@@ -208,7 +208,7 @@ func wildLeast(kind string) float64 {
 func smokeLeast(kind string) float64 {
 	return map[string]float64{
 		"1 idle, then a burst": 0.85, "2 busy host": 0.75, "3 late refusals": 0.9, "3b late acceptances": 0.93,
-		"7 unequal binds": 0.85, "11 maintenance": 0.75, "12 moving ceilings": 0.9, "15 spacing": 0.9,
+		"6 silent above its rate": 0.85, "7 unequal binds": 0.85, "11 maintenance": 0.75, "12 moving ceilings": 0.9, "15 spacing": 0.9,
 		"guard network drops": 0.85, "guard SMSC restarts": 0.9, "guard lost answers": 0.45, "guard equal binds with noise": 0.6,
 		"guard cron job, and a rival's": 0.85, "guard noise": 0.75, "guard slow and idle": 0.9,
 	}[kind]
