@@ -42,6 +42,7 @@ func (r *run) judge(events []queue.Event, unread []string, settled bool) (faults
 	}
 	r.resends(complain)
 	r.cancels(stories, complain)
+	r.matched(stories, events, complain)
 	r.obeyed(complain)
 	for _, a := range r.accounts {
 		r.rate(a, complain)

@@ -24,6 +24,7 @@ type world struct {
 	messages  []planned
 	faults    []*fault
 	orders    []*order // of the operator
+	phones    []phoned
 }
 
 // planned is one message and when it is published.
@@ -135,6 +136,7 @@ func draw(seed uint64) *world {
 	w.drawForgetting(rand.New(rand.NewPCG(seed, 5)))
 	w.drawKind(rand.New(rand.NewPCG(seed, 6)))
 	slices.SortStableFunc(w.faults, func(a, b *fault) int { return int(a.at - b.at) })
+	w.drawPhones(rand.New(rand.NewPCG(seed, 7)))
 	return w
 }
 

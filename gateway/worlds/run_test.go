@@ -460,6 +460,9 @@ func play(t *testing.T, w *world, dir string) (r *run, faults []error) {
 		striking.Go(func() { r.strike(ctx, f) })
 	}
 	striking.Go(func() { r.operate(ctx, c) })
+	for i := range w.phones {
+		striking.Go(func() { r.phone(&w.phones[i]) })
+	}
 	r.publish(ctx, c, j)
 	striking.Wait()
 	if wait := w.length - time.Since(r.begin); wait > 0 {
@@ -473,6 +476,7 @@ func play(t *testing.T, w *world, dir string) (r *run, faults []error) {
 	time.Sleep(30 * time.Second) // late receipts
 	events, left := r.read(ctx, c)
 	faults = append(r.judge(events, left, settled), r.faulty...)
+	faults = append(faults, r.awaitPhones(ctx, c)...)
 	_ = j.Close(ctx) // what it wrote has been judged
 	r.finish(c)
 	return r, faults
