@@ -89,7 +89,7 @@ ONLY  ?=
 
 worlds: ## Run whole gateways in simulated time with every fault: SEEDS=100 FROM=1, or one again: make worlds SEED=7.
 	$(GO) test -c -o bin/worlds.test ./gateway/worlds
-	.ci/worlds bin/worlds.test $(if $(filter command line environment,$(origin SEED)),$(SEED) 1,$(FROM) $(call seeds,100))
+	$(if $(filter command line environment,$(origin SEED)),PLAYS=3 .ci/worlds bin/worlds.test $(SEED) 1,.ci/worlds bin/worlds.test $(FROM) $(call seeds,100))
 
 worlds-sabotage: ## Break the delivery line by line; worlds must find each (hours): SEEDS=300 FROM=1 ONLY=record.
 	nice -n 19 $(GO) run ./gateway/worlds/sabotage --from $(FROM) --seeds $(call seeds,300) --only '$(ONLY)'
