@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"sluice/gateway/config"
-	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/queue/memory"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
+	"sluice/testserver/longtest"
 	"sluice/window"
 )
 

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
+	"sluice/testserver/longtest"
 )
 
 // One phone in fifty is full for ever: the SMSC answers 0x14 to each message for it, at whatever pace. That is no load,

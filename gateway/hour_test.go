@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
 	"sluice/testserver/limiter"
+	"sluice/testserver/longtest"
 )
 
 // offer is one message of the hour.

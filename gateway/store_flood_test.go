@@ -10,10 +10,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"sluice/gateway/config"
-	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
+	"sluice/testserver/longtest"
 )
 
 // smallStoreConfig is a gateway with 400 MB of store and two accounts with a route each.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"sluice/internal/longtest"
+	"sluice/testserver/longtest"
 )
 
 // cluster is three servers, as in production.

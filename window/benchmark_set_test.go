@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/longtest"
 	"sluice/testserver/limiter"
+	"sluice/testserver/longtest"
 )
 
 // The benchmark set: SMSCs of every kind, each with bounds on what a client must reach and may provoke. The mean of

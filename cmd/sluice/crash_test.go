@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
 	"sluice/testserver/limiter"
+	"sluice/testserver/longtest"
 )
 
 // The waits after a crash, shortened so that the test does not take minutes: what is checked does not depend on them.

@@ -18,11 +18,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/queue/crashpoint"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
+	"sluice/testserver/longtest"
 )
 
 // What has become of a message before the delivery in which the gateway dies.

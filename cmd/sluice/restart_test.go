@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"sluice/cmd/sluice/course"
-	"sluice/internal/longtest"
 	"sluice/smpp/pdu"
 	"sluice/testserver"
+	"sluice/testserver/longtest"
 )
 
 // A restart begins at the learned ceiling, 100/s with a bucket of 10 and answers after 20 ms: 90 % of it is accepted in

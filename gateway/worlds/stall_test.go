@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/longtest"
 	"sluice/queue"
 	"sluice/testserver"
+	"sluice/testserver/longtest"
 )
 
 // steady is a world of one instance with default settings: each rate messages a second for 60 s, an SMSC without a limit

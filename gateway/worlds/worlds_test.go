@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"sluice/internal/longtest"
 	"sluice/queue"
+	"sluice/testserver/longtest"
 )
 
 // TestWorlds lives through SEEDS worlds beginning with FROM, or through the one of SEED; a few of them without either.

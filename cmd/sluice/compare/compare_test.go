@@ -15,7 +15,7 @@ import (
 	"sluice/cmd/sluice/course"
 	"sluice/cmd/sluice/policy"
 	"sluice/cmd/sluice/simulate"
-	"sluice/internal/longtest"
+	"sluice/testserver/longtest"
 	"sluice/window"
 )
 

@@ -1,7 +1,9 @@
 // An SMSC on the foreign library smpp (npm), for the interop tests.
 //
-//   node server.js --mode bucket        100 submits a second, bucket of 10, 0x58 above, answers after 5 to 20 ms
-//   node server.js --mode outstanding   5 submits at once, 0x14 above, answers after 50 to 100 ms in any order
+//   node server.js --mode bucket        100 submits a second, bucket of 10, 0x58 above, answers after 5 to 20 ms;
+//                                       says in its bind_resp that it knows SMPP 3.4
+//   node server.js --mode outstanding   5 submits at once, 0x14 above, answers after 50 to 100 ms in any order;
+//                                       says nothing of its version
 //
 // It listens on free loopback ports, prints {"smpp": PORT, "http": PORT} on one
 // line, and serves its ledger as JSON at http://127.0.0.1:PORT/. SIGTERM ends it.
@@ -112,16 +114,15 @@ function submit(session, limiter, pdu) {
   }, after);
 }
 
-function serve(limiter) {
+function serve(limiter, version) {
   return smpp.createServer((session) => {
     session.on('error', () => session.destroy());
     const bind = (pdu) => {
       const ok = pdu.system_id === SYSTEM_ID && pdu.password === PASSWORD;
       ledger[ok ? 'binds' : 'refused_binds'] += 1;
-      session.send(pdu.response({
-        command_status: ok ? smpp.ESME_ROK : smpp.ESME_RINVPASWD,
-        system_id: 'foreign',
-      }));
+      const answer = { command_status: ok ? smpp.ESME_ROK : smpp.ESME_RINVPASWD, system_id: 'foreign' };
+      if (version) answer.sc_interface_version = version;
+      session.send(pdu.response(answer));
       if (!ok) session.close();
     };
     session.on('bind_transceiver', bind);
@@ -142,7 +143,7 @@ function main() {
     console.error(`--mode must be one of ${Object.keys(limiters).join(', ')}`);
     process.exit(2);
   }
-  const smsc = serve(limiters[mode]());
+  const smsc = serve(limiters[mode](), mode === 'bucket' ? 0x34 : undefined);
   const web = http.createServer((request, response) => {
     response.setHeader('Content-Type', 'application/json');
     response.end(JSON.stringify(ledger));
