@@ -22,7 +22,7 @@ const (
 func (w *world) drawKind(rnd *rand.Rand) {
 	switch w.seed % 8 {
 	case crowd:
-		w.accounts, w.instances, w.declared, w.orders = w.accounts[:1], 2+rnd.IntN(2), 5, nil
+		w.accounts, w.instances, w.declared, w.orders = w.accounts[:1], max(w.instances, 2+rnd.IntN(2)), 5, nil
 		w.kind = "bucket of 10/s, declared"
 		w.scenario.Limits = []testserver.Limit{{Kind: testserver.TokenBucket, Rate: testserver.Steps(limiter.Step{Rate: 10}), Burst: 5}}
 		for i := range w.messages {
