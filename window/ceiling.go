@@ -413,13 +413,28 @@ func (c *Controller) hold(now time.Time, t Ticket) {
 		c.unclear(now)
 	}
 	d := Decision{Refused: int(c.turned), WindowWas: c.windows()}
-	c.held, c.wait, c.testing, c.deaf, c.tests, c.sinceGap = now, max(firstTest, 2*t.bind.rtt), false, false, 0, 0
+	c.held, c.wait, c.testing, c.deaf, c.tests, c.sinceGap = now, max(c.leastWait(), 2*t.bind.rtt), false, false, 0, 0
 	if c.gaps >= 2 { // it is known to want that
-		c.wait = c.gap
+		c.wait = max(c.leastWait(), c.gap)
 	}
 	c.quiet = now.Add(c.wait)
 	d.Wait = c.wait
 	c.decide(now, Hold, ReasonHold, d)
+}
+
+// leastWait is the shortest wait before a test: tests keep to a declared rate too.
+func (c *Controller) leastWait() time.Duration {
+	if c.cfg.Declared > 0 {
+		return max(firstTest, time.Duration(float64(time.Second)/c.most()))
+	}
+	return firstTest
+}
+
+// goOn makes the next message due at once when a hold ends; with a declared rate it keeps its distance from the test.
+func (c *Controller) goOn(now time.Time) {
+	if c.cfg.Declared == 0 {
+		c.slot = now
+	}
 }
 
 // testLater waits twice as long after a test that was refused or lost, and now and then longer: some SMSCs start their
@@ -430,9 +445,9 @@ func (c *Controller) testLater(now time.Time, again bool, d Decision) {
 	gap := min(longest, (2*lastTest+5*time.Second)<<min(3, max(0, c.tests-longTests)/3))
 	switch {
 	case c.wait > lastTest && c.tests < longTests: // what was known is no longer true
-		c.wait, c.gaps = firstTest, 0
+		c.wait, c.gaps = c.leastWait(), 0
 	case c.tests < longTests || c.sinceGap < 2 || again:
-		c.wait = min(2*c.wait, lastTest)
+		c.wait = max(c.leastWait(), min(2*c.wait, lastTest))
 		c.sinceGap++
 	default:
 		c.wait, c.sinceGap = gap, 0
@@ -449,7 +464,7 @@ func (c *Controller) testLater(now time.Time, again bool, d Decision) {
 // for with 50 times its length without a probe, so that it stays below 2 % of the time.
 func (c *Controller) resume(now time.Time) {
 	silent := now.Sub(c.held)
-	if c.wait <= lastTest {
+	if c.wait <= max(lastTest, c.leastWait()) {
 		c.gaps = 0
 	} else {
 		c.gaps, c.gap = c.gaps+1, c.wait
@@ -461,7 +476,7 @@ func (c *Controller) resume(now time.Time) {
 	c.ceiling, c.base = (c.ceiling+c.base)/2, 0.9*c.base
 	d.Wait = min(maxPause, time.Duration(math.Min(50*silent.Seconds()*fine/c.step, maxPause.Seconds())*float64(time.Second)))
 	c.quiet = now.Add(d.Wait)
-	c.slot = now
+	c.goOn(now)
 	c.evidence = evidence{} // the hold was the answer to it
 	c.cruise(now, ReasonResume, d)
 }

@@ -30,7 +30,7 @@ func (c *Controller) listenFor(now time.Time, b *bind) {
 		}
 		c.found = true
 		c.owe(c.owed + c.price(c.step))
-		c.held, c.wait, c.testing, c.deaf, c.tests, c.sinceGap = c.asked, firstTest, false, true, 0, 0
+		c.held, c.wait, c.testing, c.deaf, c.tests, c.sinceGap = c.asked, c.leastWait(), false, true, 0, 0
 		c.asked = now
 		c.decide(now, Hold, ReasonHold, d)
 	case c.asked.IsZero():
@@ -45,6 +45,7 @@ func (c *Controller) hears(now time.Time) {
 		return
 	}
 	d := Decision{Was: c.ceiling, Held: now.Sub(c.held), Wait: dwell}
-	c.quiet, c.slot, c.evidence = now.Add(dwell), now, evidence{}
+	c.goOn(now)
+	c.quiet, c.evidence = now.Add(dwell), evidence{}
 	c.cruise(now, ReasonResume, d)
 }
