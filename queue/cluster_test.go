@@ -69,24 +69,66 @@ func (c *cluster) urls() string {
 	return strings.Join(urls, ",")
 }
 
+// bench connects to the cluster and makes the streams in it.
+func (c *cluster) bench() *bench {
+	c.t.Helper()
+	b := &bench{t: c.t, ackWait: 5 * time.Second}
+	b.eventually(func() (err error) {
+		if !c.servers[0].JetStreamIsCurrent() {
+			return errors.New("no leader yet")
+		}
+		b.client, err = Connect(c.t.Context(), ConnectConfig{URL: c.urls()})
+		return err
+	})
+	c.t.Cleanup(b.client.Close)
+	b.eventually(func() error {
+		_, err := b.client.Ensure(c.t.Context(), Topology{Lanes: []Lane{testLane}, Replicas: 3, MaxBytes: 64 << 20, AckWait: b.ackWait})
+		return err
+	})
+	return b
+}
+
+// TestFullBucketInACluster gives a message back while its bucket has no room: a cluster refuses even the marker that
+// would take out the record that it has.
+func TestFullBucketInACluster(t *testing.T) {
+	longtest.Only(t, "a cluster of three servers elects its leaders")
+	b := startCluster(t).bench()
+	b.journal = b.openJournal(b.client)
+	i := b.intake(IntakeConfig{})
+	seq := b.publish(testLane, "a")[0]
+	b.settle(b.next(i), throttled(State{}, time.Second))
+	if r := b.record(seq); r == nil || r.State.Throttles != 1 {
+		t.Fatalf("the first record is %+v", r)
+	}
+	job := b.next(i)
+	js := b.client.js
+	stream, err := js.Stream(t.Context(), bucketStream(b.client.names.Load().waiting))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	cfg.MaxBytes = 1 // it holds more
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(job, throttled(job.State(), time.Second))
+	if r := b.record(seq); r != nil {
+		t.Errorf("the bucket has %+v still, which is not what happened last", r)
+	}
+	job = b.next(i)
+	if got := job.State().Throttles; got != 2 {
+		t.Errorf("the next delivery knows of %d throttles, want 2", got)
+	}
+	b.settle(job, submitted("x"))
+	b.queueEmpty()
+}
+
 // TestLeaderChange moves the consumer's leader about, and then the client from
 // server to server.
 func TestLeaderChange(t *testing.T) {
 	longtest.Only(t, "a cluster of three servers elects its leaders")
 	cl := startCluster(t)
-	b := &bench{t: t, ackWait: 5 * time.Second}
-	b.eventually(func() (err error) {
-		if !cl.servers[0].JetStreamIsCurrent() {
-			return errors.New("no leader yet")
-		}
-		b.client, err = Connect(t.Context(), ConnectConfig{URL: cl.urls()})
-		return err
-	})
-	t.Cleanup(b.client.Close)
-	b.eventually(func() error {
-		_, err := b.client.Ensure(t.Context(), Topology{Lanes: []Lane{testLane}, Replicas: 3, MaxBytes: 64 << 20, AckWait: b.ackWait})
-		return err
-	})
+	b := cl.bench()
 	b.journal = b.openJournal(b.client)
 	i := b.intake(IntakeConfig{})
 	settled := make(chan Job, 1000)

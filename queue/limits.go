@@ -109,7 +109,11 @@ func (d *delivery) noteRecord(ctx context.Context, r *Waiting) error {
 		err := j.persist(ctx, stream, "taking out a record that is too old", func(ctx context.Context) error {
 			w := j.deleteRecord(d.seq)
 			w.stream, w.keep = stream, false
-			return j.write(ctx, w)
+			err := j.write(ctx, w)
+			if isFull(err) { // in a cluster the marker needs room before it makes some
+				return j.client.purge(ctx, stream, w.subject)
+			}
+			return err
 		})
 		if err != nil {
 			return err
@@ -125,6 +129,18 @@ func (d *delivery) noteRecord(ctx context.Context, r *Waiting) error {
 	}
 	e.complete(time.Now())
 	return j.store(ctx, &e, storeOptions{published: d.published})
+}
+
+// purge removes everything that a stream has under a subject, without a marker.
+func (c *Client) purge(ctx context.Context, stream, subject string) error {
+	s, err := c.js.Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	}
+	if err != nil {
+		return fmt.Errorf("purging %s of stream %s: %w", subject, stream, err)
+	}
+	return nil
 }
 
 // reasonOpened marks the entry that stands for an open record.
