@@ -49,6 +49,7 @@ const (
 	restart   faultKind = "restart"   // the NATS server stops and starts
 	pauseNATS faultKind = "pause"     // nothing passes any NATS link for a while; the connections live
 	forget    faultKind = "forget"    // NATS loses events that it has just confirmed, and stands still until it is started again
+	full      faultKind = "full"      // the store of NATS has no room, and every write is refused
 	failing   faultKind = "failing"   // the SMSCs answer 0x08 to everything
 	throttled faultKind = "throttled" // their ceiling falls to a tenth
 	swallow   faultKind = "swallow"   // they accept a third and do not answer
@@ -218,6 +219,8 @@ func (w *world) drawFaults(rnd *rand.Rand) {
 			f.kind, f.instance, f.link = stall, rnd.IntN(w.instances), []string{natsLink, smscLink}[rnd.IntN(2)]
 		case k < 12:
 			f.kind, f.instance = stop, rnd.IntN(w.instances)
+		case k < 13:
+			f.kind = []faultKind{restart, full}[rnd.IntN(2)]
 		case k < 14:
 			f.kind = restart
 		case k < 15:
@@ -258,7 +261,7 @@ func (w *world) behaviour(active []*fault) testserver.Scenario {
 			sc.Faults = append(slices.Clone(sc.Faults),
 				testserver.Fault{Kind: testserver.FaultDisconnect, When: testserver.Before, Match: testserver.Match{Every: 17}},
 				testserver.Fault{Kind: testserver.FaultDisconnect, When: testserver.After, Match: testserver.Match{Every: 13}})
-		case cut, delay, drop, kill, stop, stall, straggle, restart, pauseNATS, forget:
+		case cut, delay, drop, kill, stop, stall, straggle, restart, pauseNATS, forget, full:
 		}
 	}
 	return sc

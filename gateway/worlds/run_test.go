@@ -342,6 +342,10 @@ func (r *run) strike(ctx context.Context, f *fault) {
 		}
 		r.mu.Unlock()
 		time.Sleep(f.length)
+	case full:
+		if err := r.fills(f); err != nil {
+			r.note("%v did not come to be: %v", f, err)
+		}
 	case forget:
 		if err := r.forgets(ctx, f); err != nil {
 			r.note("%v did not come to be: %v", f, err)

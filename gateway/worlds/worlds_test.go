@@ -16,7 +16,7 @@ import (
 )
 
 // TestWorlds lives through SEEDS worlds beginning with FROM, or through the one of SEED; a few of them without either.
-// The trace of a world that broke a promise is left in the folder WORLDS_DIR.
+// The trace of a world that broke a promise is left in the folder WORLDS_DIR, with KEEP that of any.
 func TestWorlds(t *testing.T) {
 	few := 1
 	if longtest.Whole(t, "one world of three") {
@@ -56,7 +56,7 @@ func live(t *testing.T, seed uint64) (faults []error) {
 	}
 	t.Logf("%d instances, %d SMSCs (%s), %d messages, %d faults, %d orders, cancels %v, %d accepted", w.instances, len(w.accounts), w.kind,
 		len(w.messages), len(w.faults), len(w.orders), told, accepted)
-	if len(faults) > 0 {
+	if len(faults) > 0 || os.Getenv("KEEP") != "" {
 		t.Logf("its trace is in %s", r.leave(t, faults))
 	}
 	return faults
