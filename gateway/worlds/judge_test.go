@@ -57,12 +57,15 @@ func (r *run) stories(events []queue.Event) []*story {
 	bySeq, byNumber := map[uint64]*story{}, map[string]*story{}
 	for _, p := range r.messages {
 		s := &story{planned: p, seq: r.seqs[p.message.ID], taken: map[string]int{}}
+		if r.undone(s) {
+			continue
+		}
 		all = append(all, s)
 		bySeq[s.seq], byNumber[p.message.To[1:]] = s, s
 	}
 	for _, e := range events {
 		s := bySeq[e.Seq]
-		if s == nil {
+		if s == nil || e.ID != s.message.ID && r.rolledBack() { // the sequence was another message's before
 			continue
 		}
 		if e.Type == queue.EventReceipt {

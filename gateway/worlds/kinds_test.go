@@ -13,6 +13,7 @@ import (
 // adds to what was drawn, or takes its place.
 const (
 	crowd  = 1 // everything is published at once, and a declared rate is shared
+	reborn = 3 // power fails: everything starts again, NATS on an older copy of its store
 	narrow = 4 // faults meet the writes that end a message
 	dark   = 5 // the SMSCs refuse everything for minutes
 	tardy  = 6 // they answer as late as the resend
@@ -29,6 +30,12 @@ func (w *world) drawKind(rnd *rand.Rand) {
 			w.messages[i].at = w.messages[i].at/60 + w.length/4*time.Duration(i%3)
 		}
 		slices.SortStableFunc(w.messages, func(a, b planned) int { return int(a.at - b.at) })
+	case reborn:
+		w.orders = nil // one that was taken back would stand again
+		w.faults = slices.DeleteFunc(w.faults, func(f *fault) bool { return f.kind == restart })
+		w.faults = append(w.faults, &fault{
+			kind: rollback, instance: -1, at: w.within(rnd, 0.2, 0.7), length: time.Duration((1 + 9*rnd.Float64()) * float64(time.Second)),
+		})
 	case narrow:
 		for i := range 9 {
 			f := &fault{

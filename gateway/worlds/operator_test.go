@@ -142,6 +142,12 @@ func (r *run) applied(
 // cancel cancels a message that is in the queue, as the command does, until there is an answer.
 func (r *run) cancel(ctx context.Context, c *queue.Client, j *queue.Journal, p planned, seq uint64) {
 	time.Sleep(p.cancel)
+	r.mu.Lock()
+	forgotten := r.within(r.taken[p.message.ID])
+	r.mu.Unlock()
+	if forgotten { // the sequence may be another message's by now
+		return
+	}
 	for range 10 {
 		try, stop := context.WithTimeout(ctx, 30*time.Second)
 		answer, err := c.Cancel(try, j, seq, p.message.ID, func(ctx context.Context) (bool, error) {
@@ -227,7 +233,7 @@ func (r *run) cancels(stories []*story, complain func(string, ...any)) {
 	}
 	for _, c := range r.cancelled {
 		s := byID[c.id]
-		if len(s.finals) != 1 {
+		if s == nil || len(s.finals) != 1 {
 			continue // it is complained about elsewhere
 		}
 		final, allowed := s.finals[0].Type, time.Duration(0)

@@ -132,6 +132,9 @@ func (r *run) heard(published []queue.MO) (faults []error) {
 	}
 	for i := range r.phones {
 		p := &r.phones[i]
+		if r.within(r.begin.Add(p.at)) {
+			continue
+		}
 		count := func(text string) int { return times[p.account+" "+text] }
 		whole, lone := count(p.text()), 0
 		if len(p.parts) > 1 {
@@ -172,6 +175,9 @@ func (r *run) matched(stories []*story, events []queue.Event, complain func(stri
 	for _, e := range events {
 		if e.Type != queue.EventReceipt || e.Receipt == nil || e.Seq == 0 {
 			continue
+		}
+		if r.rolledBack() && (bySeq[e.Seq] == nil || bySeq[e.Seq].message.ID != e.ID) {
+			continue // the sequence was another message's before
 		}
 		if s := bySeq[e.Seq]; s == nil || to[e.Receipt.MessageID] != s.message.To[1:] {
 			complain("the receipt of %s is about %s, and was matched to seq %d", e.Receipt.MessageID, to[e.Receipt.MessageID], e.Seq)

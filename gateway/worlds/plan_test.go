@@ -50,6 +50,7 @@ const (
 	pauseNATS faultKind = "pause"     // nothing passes any NATS link for a while; the connections live
 	forget    faultKind = "forget"    // NATS loses events that it has just confirmed, and stands still until it is started again
 	full      faultKind = "full"      // the store of NATS has no room, and every write is refused
+	rollback  faultKind = "rollback"  // NATS is started on a copy of its store from some seconds before
 	failing   faultKind = "failing"   // the SMSCs answer 0x08 to everything
 	throttled faultKind = "throttled" // their ceiling falls to a tenth
 	swallow   faultKind = "swallow"   // they accept a third and do not answer
@@ -261,7 +262,7 @@ func (w *world) behaviour(active []*fault) testserver.Scenario {
 			sc.Faults = append(slices.Clone(sc.Faults),
 				testserver.Fault{Kind: testserver.FaultDisconnect, When: testserver.Before, Match: testserver.Match{Every: 17}},
 				testserver.Fault{Kind: testserver.FaultDisconnect, When: testserver.After, Match: testserver.Match{Every: 13}})
-		case cut, delay, drop, kill, stop, stall, straggle, restart, pauseNATS, forget, full:
+		case cut, delay, drop, kill, stop, stall, straggle, restart, pauseNATS, forget, full, rollback:
 		}
 	}
 	return sc

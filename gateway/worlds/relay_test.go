@@ -218,7 +218,7 @@ func (c *relay) strike(octets []byte, op string) bool {
 	case straggle:
 		c.straggle(octets, f.length)
 		return false
-	case stop, stall, restart, pauseNATS, forget, full, failing, throttled, swallow, late, tardily, hangUp:
+	case stop, stall, restart, pauseNATS, forget, full, rollback, failing, throttled, swallow, late, tardily, hangUp:
 	}
 	return true
 }

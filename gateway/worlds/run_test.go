@@ -68,8 +68,9 @@ type run struct {
 	counts    map[*fault]int
 	active    []*fault // faults of the SMSCs
 	sent      []sending
-	confirmed []time.Time       // when the stream took each message
-	seqs      map[string]uint64 // of the delivery ids, as the stream confirmed them
+	confirmed []time.Time          // when the stream took each message
+	seqs      map[string]uint64    // of the delivery ids, as the stream confirmed them
+	taken     map[string]time.Time // when it did
 	cancelled []cancelling
 	trace     []string
 	faulty    []error // what the harness itself could not do
@@ -342,6 +343,12 @@ func (r *run) strike(ctx context.Context, f *fault) {
 		}
 		r.mu.Unlock()
 		time.Sleep(f.length)
+	case rollback:
+		if err := r.rollsBack(f); err != nil {
+			r.mu.Lock()
+			r.faulty = append(r.faulty, err)
+			r.mu.Unlock()
+		}
 	case full:
 		if err := r.fills(f); err != nil {
 			r.note("%v did not come to be: %v", f, err)
@@ -414,6 +421,7 @@ func (r *run) publish(ctx context.Context, c *queue.Client, j *queue.Journal) {
 					r.mu.Lock()
 					r.seqs[p.message.ID] = seq
 					r.confirmed = append(r.confirmed, time.Now())
+					r.taken[p.message.ID] = time.Now()
 					r.noteLocked("published %s as seq %d, %s to %s", p.message.ID, seq, p.class, p.message.To)
 					r.mu.Unlock()
 					if p.cancel > 0 {
@@ -436,6 +444,7 @@ func play(t *testing.T, w *world, dir string) (r *run, faults []error) {
 	r = &run{
 		world: w, dir: dir, begin: time.Now(), smscs: map[string]*testserver.Server{}, relays: map[*relay]struct{}{},
 		instances: make([]*instance, w.instances), counts: map[*fault]int{}, seqs: map[string]uint64{},
+		taken: map[string]time.Time{},
 	}
 	ctx := t.Context()
 	if err := r.boot(); err != nil {
