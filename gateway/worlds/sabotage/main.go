@@ -248,7 +248,7 @@ func build(ctx context.Context, binary string, flags ...string) error {
 
 // world runs one seed in a process of its own. One that stands still has failed.
 func world(ctx context.Context, binary, dir string, seed int) (said string, cpu time.Duration, err error) {
-	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestWorlds$", "-test.v", "-test.timeout", "300s")
+	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestWorlds$", "-test.v", "-test.timeout", "60s")
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "SEED="+strconv.Itoa(seed), "WORLDS_DIR="+dir, "TMPDIR="+dir)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState != nil {
