@@ -154,8 +154,14 @@ func (c *confirmations) release(s *slot, err error) {
 	c.free <- s
 }
 
+// idle says that nobody waits for an answer.
+func (c *confirmations) idle() bool { return len(c.free) == len(c.slots) }
+
 // oldest is when the write that waits longest was queued, zero when none waits.
 func (c *confirmations) oldest() (queued time.Time) {
+	if c.idle() {
+		return queued
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.slots {
@@ -190,6 +196,9 @@ func (c *confirmations) fail(s *slot, err error) {
 
 // abandon ends every write sent before the given time as unconfirmed.
 func (c *confirmations) abandon(before time.Time) {
+	if c.idle() {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.slots {

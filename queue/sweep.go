@@ -266,7 +266,8 @@ func (c *Client) readPage(ctx context.Context, stream, subject string, from uint
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	inbox := c.nc.NewRespInbox()
-	sub, err := c.nc.SubscribeSync(inbox)
+	answers := make(chan *nats.Msg, sweepPage+1) // with room for all: SubscribeSync makes some for 65,536, once a second
+	sub, err := c.nc.ChanSubscribe(inbox, answers)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", stream, err)
 	}
@@ -277,9 +278,11 @@ func (c *Client) readPage(ctx context.Context, stream, subject string, from uint
 	}
 	var page []storedMessage
 	for {
-		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", stream, err)
+		var m *nats.Msg
+		select {
+		case m = <-answers:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("reading %s: %w", stream, ctx.Err())
 		}
 		switch status := m.Header.Get("Status"); status {
 		case "":
