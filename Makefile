@@ -31,7 +31,7 @@ demo: ## Show a naive sender and Sluice against an SMSC whose ceiling moves (und
 build: ## Build bin/sluice and bin/fakesmsc.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/sluice ./cmd/fakesmsc
 
-test: ## Run the tests, the long ones cut short or left out; needs nothing but Go.
+test: ## Run the tests, the long ones cut short or left out.
 	$(GO) test -short -shuffle=on -parallel $(PARALLEL) -timeout $(PATIENCE) ./...
 	@echo 'make test-long runs these whole:' && .ci/test-long --list
 
@@ -84,12 +84,15 @@ chaos-short: build bin/chaos ## The same in 3 minutes with 5,000 messages; SEED=
 # SEEDS worlds from FROM on (100; with sabotages 300), or the one of SEED alone. Each has a process of its own, one a core.
 FROM  ?= 1
 seeds = $(if $(filter command line environment,$(origin SEEDS)),$(SEEDS),$(1))
+# world-again plays one world up to three times, or makes it smaller when it fails.
+world-again = $(if $(SHRINK),SEED=$(SEED) SHRINK=1 GOMAXPROCS=1 WORLDS_DIR=$(CURDIR)/bin/worlds bin/worlds.test -test.run '^TestWorlds$$' -test.v -test.timeout 30m,PLAYS=3 .ci/worlds bin/worlds.test $(SEED) 1)
+SHRINK ?=
 # ONLY names the sabotages to try, as a regular expression; empty: all.
 ONLY  ?=
 
-worlds: ## Run whole gateways in simulated time with every fault: SEEDS=100 FROM=1, or one again: make worlds SEED=7.
+worlds: ## Run whole gateways in simulated time with every fault: SEEDS=100 FROM=1, one again: SEED=7, made smaller: SHRINK=1.
 	$(GO) test -c -o bin/worlds.test ./gateway/worlds
-	$(if $(filter command line environment,$(origin SEED)),PLAYS=3 .ci/worlds bin/worlds.test $(SEED) 1,.ci/worlds bin/worlds.test $(FROM) $(call seeds,100))
+	$(if $(filter command line environment,$(origin SEED)),$(world-again),.ci/worlds bin/worlds.test $(FROM) $(call seeds,100))
 
 worlds-sabotage: ## Break the delivery line by line; worlds must find each (hours): SEEDS=300 FROM=1 ONLY=record.
 	nice -n 19 $(GO) run ./gateway/worlds/sabotage --from $(FROM) --seeds $(call seeds,300) --only '$(ONLY)'

@@ -16,7 +16,8 @@ import (
 )
 
 // TestWorlds lives through SEEDS worlds beginning with FROM, or through the one of SEED; a few of them without either.
-// The trace of a world that broke a promise is left in the folder WORLDS_DIR, with KEEP that of any.
+// The trace of a world that broke a promise is left in the folder WORLDS_DIR, with KEEP that of any. SHRINK makes such a
+// world smaller.
 func TestWorlds(t *testing.T) {
 	few := 1
 	if longtest.Whole(t, "one world of three") {
@@ -30,8 +31,15 @@ func TestWorlds(t *testing.T) {
 	for seed := from; seed < from+count; seed++ {
 		name := fmt.Sprintf("seed %d", seed)
 		t.Run(name, func(t *testing.T) {
-			if faults := live(t, uint64(seed)); len(faults) > 0 {
-				broken++
+			small := os.Getenv("SHRINK") != ""
+			faults := live(t, draw(uint64(seed)))
+			for plays := 1; small && len(faults) == 0 && plays < 5; plays++ {
+				faults = live(t, draw(uint64(seed)))
+			}
+			if len(faults) > 0 {
+				if broken++; small {
+					shrinks(t, uint64(seed), faults)
+				}
 				t.Error(errors.Join(faults...))
 			}
 		})
@@ -39,10 +47,9 @@ func TestWorlds(t *testing.T) {
 	t.Logf("%d worlds, %d with broken promises", count, broken)
 }
 
-// live plays the world of a seed in a bubble.
-func live(t *testing.T, seed uint64) (faults []error) {
+// live plays a world in a bubble.
+func live(t *testing.T, w *world) (faults []error) {
 	dir := t.TempDir()
-	w := draw(seed)
 	var r *run
 	synctest.Test(t, func(t *testing.T) { r, faults = play(t, w, dir) })
 	emptyPools()
