@@ -1,6 +1,7 @@
 package worlds
 
 import (
+	"slices"
 	"time"
 
 	"sluice/queue"
@@ -70,12 +71,27 @@ func (r *run) lostSomebody() bool {
 	return false
 }
 
+// heldUp says that what an SMSC took then may have been held up on its way: the wait began when it was sent.
+func (r *run) heldUp(at time.Time) bool {
+	return slices.ContainsFunc(r.faults, func(f *fault) bool {
+		return f.link == smscLink && (f.kind == stall || f.kind == delay) && at.After(r.begin.Add(f.at)) && at.Before(r.heldUntil(f).Add(time.Second))
+	})
+}
+
+// heldUntil is when a stall or a delay lets pass again what it held.
+func (r *run) heldUntil(f *fault) time.Time {
+	if f.kind == delay {
+		return f.struck.Add(f.length)
+	}
+	return f.ended
+}
+
 // resends: what the SMSC has accepted is sent again no sooner than a late answer may come.
 func (r *run) resends(complain func(string, ...any)) {
 	for _, smsc := range r.smscs {
 		taken := map[string]time.Time{}
 		for _, record := range smsc.Ledger() {
-			if at, ok := taken[record.Key]; ok && record.Time.Sub(at) < resendWait && !r.within(at) {
+			if at, ok := taken[record.Key]; ok && record.Time.Sub(at) < resendWait && !r.within(at) && !r.heldUp(at) {
 				complain("a submit_sm to %s was sent again %v after the SMSC had accepted it", record.Destination, record.Time.Sub(at))
 			}
 			if record.Status == pdu.StatusOK {

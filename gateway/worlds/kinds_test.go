@@ -37,9 +37,13 @@ func (w *world) drawKind(rnd *rand.Rand) {
 			kind: rollback, instance: -1, at: w.within(rnd, 0.2, 0.7), length: time.Duration((1 + 9*rnd.Float64()) * float64(time.Second)),
 		})
 	case narrow:
+		w.instances = max(w.instances, 2)
+		w.faults = append(w.faults, &fault{ // for longer than the AckWait: another instance has its messages meanwhile
+			kind: stall, instance: 0, link: natsLink, at: w.within(rnd, 0.2, 0.5), length: time.Duration(125+rnd.IntN(60)) * time.Second,
+		})
 		for i := range 9 {
 			f := &fault{
-				kind: []faultKind{kill, drop, straggle}[i%3], instance: rnd.IntN(w.instances), link: natsLink, op: opEvent, nth: 1,
+				kind: []faultKind{kill, drop, straggle}[i%3], instance: rnd.IntN(w.instances), link: natsLink, op: opOutcome, nth: 1,
 				at: time.Duration((0.05 + 0.7*rnd.Float64()) * float64(w.length)), length: time.Duration(15+rnd.IntN(10)) * time.Second,
 			}
 			if f.kind == drop {

@@ -104,6 +104,7 @@ const (
 	opPull       = "pull"
 	opHandOut    = "hand-out"
 	opEvent      = "event"
+	opOutcome    = "final event"
 	opRecord     = "record"
 	opFinal      = "final claim"
 	opAck        = "ack"
@@ -117,7 +118,7 @@ const (
 )
 
 var (
-	natsOps = []string{opPull, opHandOut, opEvent, opRecord, opAck, opNak, opConfirm, opFinal}
+	natsOps = []string{opPull, opHandOut, opEvent, opOutcome, opRecord, opAck, opNak, opConfirm, opFinal}
 	smscOps = []string{opSubmit, opSubmitResp, opBindResp, opDeliver, opReceiptAck}
 )
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sluice/queue"
 )
 
 // relay is one connection between an instance and a server: it takes the protocol messages of each direction apart,
@@ -274,14 +276,24 @@ func natsFromClient(r *bufio.Reader) ([]byte, string, error) {
 		return octets, opAck, nil
 	case strings.HasPrefix(subject, "$JS.API.CONSUMER.MSG.NEXT."):
 		return octets, opPull, nil
+	case strings.HasSuffix(subject, ".probe"), strings.Contains(subject, ".probe."): // written to see whether it is stored
+		return octets, "probe", nil
 	case strings.HasPrefix(subject, "$KV.sluice_waiting."):
 		return octets, opRecord, nil
 	case strings.HasPrefix(subject, "$KV.sluice_final."):
 		return octets, opFinal, nil
 	case strings.HasPrefix(subject, "sms.evt."):
+		if parts := strings.SplitN(subject, ".", 5); len(parts) == 5 && queue.EventType(parts[3]).Final() {
+			return octets, opOutcome, nil
+		}
 		return octets, opEvent, nil
 	}
 	return octets, "other", nil
+}
+
+// confirmed says that a payload is the confirmation of a write to a stream.
+func confirmed(payload []byte, stream string) bool {
+	return bytes.HasPrefix(payload, []byte(`{"stream":"`+stream+`"`))
 }
 
 // natsFromServer reads what the server writes.
@@ -293,7 +305,7 @@ func natsFromServer(r *bufio.Reader) ([]byte, string, error) {
 	switch {
 	case !strings.HasSuffix(strings.ToUpper(fields[0]), "MSG"):
 		return octets, "", nil
-	case bytes.HasPrefix(payload, []byte(`{"stream":`)):
+	case confirmed(payload, "SMS_EVENTS"), confirmed(payload, "KV_sluice_waiting"), confirmed(payload, "KV_sluice_final"):
 		return octets, opConfirm, nil
 	case strings.HasPrefix(fields[1], "_INBOX.") && strings.HasPrefix(fields[3], "$JS.ACK.SMS_MT."):
 		return octets, opHandOut, nil
