@@ -160,14 +160,7 @@ func (r *run) heard(published []queue.MO) (faults []error) {
 
 // matched: a receipt is about the message that has its id, and what ended submitted without any doubt has its receipts.
 func (r *run) matched(stories []*story, events []queue.Event, complain func(string, ...any)) {
-	to := map[string]string{} // the destinations of the ids
-	for _, smsc := range r.smscs {
-		for _, record := range smsc.Ledger() {
-			if record.MessageID != "" {
-				to[record.MessageID] = record.Destination
-			}
-		}
-	}
+	to := r.destinations()
 	bySeq := map[uint64]*story{}
 	for _, s := range stories {
 		bySeq[s.seq] = s
@@ -183,4 +176,17 @@ func (r *run) matched(stories []*story, events []queue.Event, complain func(stri
 			complain("the receipt of %s is about %s, and was matched to seq %d", e.Receipt.MessageID, to[e.Receipt.MessageID], e.Seq)
 		}
 	}
+}
+
+// destinations are those of the ids that the SMSCs gave.
+func (r *run) destinations() map[string]string {
+	to := map[string]string{}
+	for _, smsc := range r.smscs {
+		for _, record := range smsc.Ledger() {
+			if record.MessageID != "" {
+				to[record.MessageID] = record.Destination
+			}
+		}
+	}
+	return to
 }

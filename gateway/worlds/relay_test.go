@@ -116,40 +116,54 @@ func (c *relay) free() bool {
 	}
 }
 
+// passing is one protocol message, and what kind it is.
+type passing struct {
+	octets []byte
+	op     string
+}
+
 // backlog is what a direction has read and not yet passed on: as much as there is, as a network's buffers would.
 type backlog struct {
 	mu     sync.Mutex
-	queue  [][]byte
+	queue  []passing
 	ended  bool
 	signal chan struct{} // holds one
 }
 
-func (b *backlog) put(octets []byte, ended bool) {
+func (b *backlog) put(p passing) {
 	b.mu.Lock()
-	if octets != nil {
-		b.queue = append(b.queue, octets)
-	}
-	b.ended = b.ended || ended
+	b.queue = append(b.queue, p)
 	b.mu.Unlock()
+	b.wake()
+}
+
+func (b *backlog) end() {
+	b.mu.Lock()
+	b.ended = true
+	b.mu.Unlock()
+	b.wake()
+}
+
+func (b *backlog) wake() {
 	select {
 	case b.signal <- struct{}{}:
 	default:
 	}
 }
 
-func (b *backlog) take() (octets []byte, ok bool) {
+func (b *backlog) take() (p passing, ok bool) {
 	for {
 		b.mu.Lock()
 		if len(b.queue) > 0 {
-			octets = b.queue[0]
+			p = b.queue[0]
 			b.queue = b.queue[1:]
 			b.mu.Unlock()
-			return octets, true
+			return p, true
 		}
 		ended := b.ended
 		b.mu.Unlock()
 		if ended {
-			return nil, false
+			return p, false
 		}
 		<-b.signal
 	}
@@ -167,28 +181,32 @@ func (c *relay) pump(from, to net.Conn, next read) {
 		if c.owner.isFenced() {
 			continue // nothing leaves its pipes
 		}
-		if c.strike(octets, op) {
-			b.put(octets, false)
+		if op == opSubmit {
+			c.run.submitted(c.owner, c.account, octets)
 		}
+		b.put(passing{octets, op})
 	}
-	b.put(nil, true)
+	b.end()
 	if !c.owner.isFenced() {
 		return
 	}
 	_ = c.near.Close()
 }
 
-// forward passes on what one direction has read.
+// forward passes on what one direction has read. A fault strikes a message when everything before it has passed.
 func (c *relay) forward(b *backlog, to net.Conn) {
 	for {
-		octets, ok := b.take()
+		p, ok := b.take()
 		if !ok || !c.free() {
 			break
 		}
-		if c.owner.isFenced() {
+		if c.owner.isFenced() || !c.strike(p.octets, p.op) {
 			continue
 		}
-		if _, err := to.Write(octets); err != nil {
+		if !c.free() { // it was struck by a delay
+			break
+		}
+		if _, err := to.Write(p.octets); err != nil {
 			break
 		}
 	}
@@ -199,9 +217,6 @@ func (c *relay) forward(b *backlog, to net.Conn) {
 
 // strike tells the run of a message, and carries out a fault that waited for it; it says whether the message passes.
 func (c *relay) strike(octets []byte, op string) bool {
-	if op == opSubmit {
-		c.run.submitted(c.owner, c.account, octets)
-	}
 	f := c.run.due(c.owner, c.link, op)
 	if f == nil {
 		return true
