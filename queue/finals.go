@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // onceFinal is the Nats-Msg-Id of a message's final.
@@ -33,6 +34,7 @@ func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, fres
 		})
 		if isFull(err) { // this one waits: nobody else may end the message meanwhile
 			j.noteFull(bucketStream(j.names.final), "finals on a doubtful path wait for room")
+			return errors.Join(err, j.dropOldClaims(ctx, time.Now().Add(-j.claimKept)))
 		}
 		if !refusedAs(err, codeWrongLastSeq) {
 			fresh = err == nil
@@ -51,6 +53,31 @@ func (j *Journal) claimFinal(ctx context.Context, e *Event) (winner *Event, fres
 		winner = nil // nobody else won
 	}
 	return winner, fresh, nil
+}
+
+// claimKept is how long a claim is kept where there is no room for others: longer than anybody else may hold the message.
+const claimKept = 5 * time.Minute
+
+// dropOldClaims takes the older half of the claims out of their bucket, unless some of them are younger than a time.
+func (j *Journal) dropOldClaims(ctx context.Context, before time.Time) error {
+	bucket := j.names.final
+	s, err := j.client.js.Stream(ctx, bucketStream(bucket))
+	if err != nil {
+		return fmt.Errorf("making room for claims: %w", err)
+	}
+	state := s.CachedInfo().State
+	middle, err := j.client.readLeader(ctx, bucketStream(bucket),
+		readRequest{Seq: state.FirstSeq + (state.LastSeq-state.FirstSeq)/2, NextFor: bucketSubject(bucket, ">")})
+	if err != nil {
+		return fmt.Errorf("making room for claims: %w", err)
+	}
+	if middle.Time.After(before) {
+		return nil
+	}
+	if err := s.Purge(ctx, jetstream.WithPurgeSequence(middle.Seq)); err != nil {
+		return fmt.Errorf("making room for claims: %w", err)
+	}
+	return nil
 }
 
 // finalOf returns the final that was claimed for a message, nil without one.

@@ -5,7 +5,52 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
+
+// TestOldClaimsMakeRoom fills the bucket of claims: claims that nobody can need any more go, young ones stay.
+func TestOldClaimsMakeRoom(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, benchConfig{})
+	j := b.journal
+	bucket, err := b.client.js.Stream(t.Context(), bucketStream(j.names.final))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := bucket.CachedInfo().Config
+	cfg.MaxBytes = 8 << 10
+	if _, err := b.client.js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	state := func() jetstream.StreamState {
+		info, err := bucket.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.State
+	}
+	claim := func(seq uint64) {
+		e := Event{Type: EventExpired, Seq: seq, ID: "m", Delivery: 1, Route: "main", Class: "otp"}
+		e.complete(time.Now())
+		if winner, fresh, err := j.claimFinal(t.Context(), &e); err != nil || winner != nil || !fresh {
+			t.Fatalf("claim %d: winner %v, fresh %v, %v", seq, winner, fresh, err)
+		}
+	}
+	for seq := uint64(1); seq <= 8; seq++ {
+		claim(seq)
+	}
+	if err := j.dropOldClaims(t.Context(), time.Now().Add(-claimKept)); err != nil || state().Msgs != 8 {
+		t.Errorf("%d of 8 young claims are left, %v", state().Msgs, err)
+	}
+	j.claimKept = -time.Hour // all are old
+	for seq := uint64(9); seq <= 60; seq++ {
+		claim(seq)
+	}
+	if s := state(); s.Bytes > 8<<10 || s.FirstSeq == 1 || s.LastSeq != 60 {
+		t.Errorf("the bucket has the claims %d to %d in %d octets", s.FirstSeq, s.LastSeq, s.Bytes)
+	}
+}
 
 // TestTwoHoldersMakeOneFinal lets a second instance get a message that the
 // first still works on; both are accepted by the SMSC.

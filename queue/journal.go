@@ -38,8 +38,10 @@ type Journal struct {
 	metrics *Metrics
 	confirm *confirmations
 	timeout time.Duration
-	health  health
-	lately  lately
+	// claimKept is [claimKept] but in tests.
+	claimKept time.Duration
+	health    health
+	lately    lately
 
 	mu      sync.Mutex
 	queued  []write
@@ -83,10 +85,10 @@ func (c *Client) OpenJournal(cfg JournalConfig) (*Journal, error) {
 	j := &Journal{
 		client: c, names: c.names.Load(), metrics: cfg.Metrics.orDiscard(),
 		confirm: newConfirmations(c.nc.NewInbox(), cmp.Or(cfg.MaxUnconfirmed, defaultUnconfirmed)),
-		timeout: cmp.Or(cfg.ConfirmTimeout, defaultConfirmTimeout),
-		health:  health{faults: make(map[string]*fault)},
-		once:    nats.Header{headerOnce: {""}},
-		kick:    make(chan struct{}, 1), stop: make(chan struct{}),
+		timeout: cmp.Or(cfg.ConfirmTimeout, defaultConfirmTimeout), claimKept: claimKept,
+		health: health{faults: make(map[string]*fault)},
+		once:   nats.Header{headerOnce: {""}},
+		kick:   make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
 	if j.inbox, err = c.nc.Subscribe(j.confirm.prefix+"*", j.confirm.answered); err != nil {
