@@ -19,6 +19,8 @@ type jetStream struct {
 	client  *queue.Client
 	journal *queue.Journal
 	intake  *queue.Intake
+
+	published map[string]uint64 // messages of each class
 }
 
 const conformanceAckWait = 2 * time.Second
@@ -31,7 +33,7 @@ func TestConformance(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(server.Shutdown)
-		q := &jetStream{t: t, url: server.URL()}
+		q := &jetStream{t: t, url: server.URL(), published: map[string]uint64{}}
 		q.reader = q.connect()
 		t.Cleanup(q.reader.Close)
 		var lanes []queue.Lane
@@ -91,7 +93,23 @@ func (q *jetStream) Publish(class, payload string, header map[string]string) uin
 	if err != nil || ack.Duplicate {
 		q.t.Fatalf("publish: %+v, %v", ack, err)
 	}
+	q.published[class]++
+	q.awaitPending(js, class)
 	return ack.Sequence
+}
+
+// awaitPending waits until the consumer counts what was published: the server confirms a message a moment before it does.
+// What was removed in between is never counted, so that it gives up after a while.
+func (q *jetStream) awaitPending(js nats.JetStreamContext, class string) {
+	for range 200 {
+		info, err := js.ConsumerInfo("SMS_MT", "main_"+class, nats.Context(q.t.Context()))
+		if err != nil {
+			q.t.Fatal(err)
+		}
+		if info.NumPending+info.Delivered.Consumer >= q.published[class] {
+			return
+		}
+	}
 }
 
 func (q *jetStream) Source() queuetest.Source { return q.intake }
